@@ -1,0 +1,105 @@
+//! Every bound of the server, in one place. A full queue, a long body or a slow peer meets one of
+//! these numbers and gets a clear answer; what a configuration may change has its default here.
+
+use std::time::Duration;
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+// Ids.
+pub const AGENT_ID_CHARS_MAX: usize = 63;
+pub const REQUEST_ID_CHARS_MAX: usize = 128;
+pub const CLIENT_NAME_CHARS_MAX: usize = 64;
+pub const AUTO_AGENT_ID_HEX: usize = 8;
+pub const AUTO_REQUEST_ID_HEX: usize = 16;
+
+// Receiving a request.
+pub const BODY_BYTES_MAX: usize = MIB;
+pub const HEADER_BYTES_MAX: usize = 32 * KIB;
+pub const HEADER_FIELDS_MAX: usize = 128;
+pub const REQUEST_RECEIVE_MAX: Duration = Duration::from_secs(30);
+pub const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(75);
+/// A peer that takes no byte of its answer for this long is cut off.
+pub const WRITE_STALL_MAX: Duration = Duration::from_secs(30);
+pub const DRAIN_BYTES_MAX: usize = 2 * MIB;
+pub const DRAIN_MAX: Duration = Duration::from_secs(1);
+/// hyper's own limits lie above ours, so that ours answer.
+pub const LIBRARY_HEADER_BYTES_MAX: usize = 128 * KIB;
+pub const LIBRARY_HEADER_FIELDS_MAX: usize = 512;
+
+// Connections.
+pub const CONNECTIONS_MAX: usize = 1024;
+/// Handles the server needs besides its connections: storage, logs, providers, programs.
+pub const HANDLES_RESERVED: usize = 128;
+/// Connections over the limit that are told so at the same time; further ones are just closed.
+pub const REFUSALS_AT_ONCE_MAX: usize = 64;
+pub const EXECUTING_MAX: usize = 32;
+pub const RETRY_AFTER_SECONDS: u64 = 1;
+/// How long open connections may take to write their last answers once the server has stopped.
+pub const CLOSE_CONNECTIONS_MAX: Duration = Duration::from_secs(5);
+pub const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
+
+// JSON-RPC.
+pub const BATCH_ENTRIES_MAX: usize = 64;
+pub const MESSAGES_PAGE_DEFAULT: u64 = 200;
+pub const MESSAGES_PAGE_MAX: u64 = 2000;
+
+// Agents.
+pub const INBOX_MAX: usize = 64;
+pub const WAITING_SENDS_MAX: usize = 32;
+pub const REQUESTS_KEPT_MAX: usize = 1000;
+pub const DEPTH_MAX: u32 = 5;
+pub const DESTROY_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Chunks and results that wait for their agent; a model that is faster waits for it.
+pub const WORK_QUEUE_MAX: usize = 64;
+pub const TIMEOUT_SECONDS_MAX: f64 = 30.0 * 86_400.0;
+
+// Turns.
+pub const TOOL_ITERATIONS_MAX: u32 = 100;
+pub const CONCURRENT_TOOLS_MAX: usize = 5;
+pub const TOOL_CALLS_PER_MESSAGE_MAX: usize = 128;
+pub const SKILL_TIMEOUT_SECONDS: f64 = 300.0;
+pub const TURN_TIMEOUT_SECONDS: f64 = 3600.0;
+pub const SLEEP_TOOL_SECONDS_MAX: f64 = 3600.0;
+pub const EMPTY_ANSWERS_MAX: u32 = 2;
+
+// Models.
+pub const CONTEXT_WINDOW_TOKENS: u64 = 131_072;
+pub const OUTPUT_TOKENS_RESERVED: u64 = 4096;
+/// A model may not grow one answer beyond this, whatever it streams.
+pub const ANSWER_BYTES_MAX: usize = 8 * MIB;
+/// One line of a provider's event stream.
+pub const SSE_LINE_BYTES_MAX: usize = 4 * MIB;
+/// What is read of a provider's error body.
+pub const ERROR_BODY_BYTES_MAX: usize = 16 * KIB;
+pub const PROVIDER_REQUEST_SECONDS: f64 = 120.0;
+pub const PROVIDER_STREAM_IDLE_SECONDS: f64 = 60.0;
+pub const TOKEN_PIECE_BYTES_MAX: usize = 64 * KIB;
+
+// Stopping.
+pub const SHUTDOWN_GRACE_SECONDS: f64 = 10.0;
+
+// The client.
+pub const CLIENT_CONNECT_MAX: Duration = Duration::from_secs(2);
+pub const CLIENT_CALL_MAX: Duration = Duration::from_mins(1);
+pub const CLIENT_ANSWER_BYTES_MAX: usize = 64 * MIB;
+
+// Files.
+pub const CONFIG_BYTES_MAX: u64 = MIB as u64;
+
+const _: () = assert!(
+    HEADER_BYTES_MAX < LIBRARY_HEADER_BYTES_MAX,
+    "our 431 has a body, hyper's none"
+);
+const _: () = assert!(
+    HEADER_FIELDS_MAX < LIBRARY_HEADER_FIELDS_MAX,
+    "our 431 has a body, hyper's none"
+);
+const _: () = assert!(
+    DRAIN_BYTES_MAX > BODY_BYTES_MAX,
+    "a body just over the limit is drained whole"
+);
+const _: () = assert!(
+    WAITING_SENDS_MAX < INBOX_MAX,
+    "a full queue of sends leaves room for a cancel"
+);

@@ -1,0 +1,86 @@
+//! What a conversation is made of, as it is kept, sent to models and shown to clients.
+//! Pure: no rule about when a message may be appended; `agent::turn` keeps those.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::AgentId;
+
+/// One message. The system prompt is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    User {
+        content: Arc<str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<UserMeta>,
+    },
+    Assistant {
+        content: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<AssistantMeta>,
+    },
+    Tool {
+        content: String,
+        tool_call_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<ToolMeta>,
+    },
+}
+
+/// Who sent a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UserMeta {
+    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_agent_id: Option<AgentId>,
+}
+
+/// Why a text breaks off: it is what had arrived when its turn ended early.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AssistantMeta {
+    pub partial: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolMeta {
+    /// The call failed, was not run, or was cut off; `content` says which.
+    pub error: bool,
+}
+
+/// A model's wish to run a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    /// The JSON object, or the raw text where it was none.
+    pub arguments: Value,
+}
+
+/// A tool as a model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolDefinition {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// A JSON schema of the arguments.
+    pub parameters: Value,
+}
+
+/// Tokens as the provider reported them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+    }
+}
