@@ -86,6 +86,17 @@ pub const CLIENT_ANSWER_BYTES_MAX: usize = 64 * MIB;
 
 // Files.
 pub const CONFIG_BYTES_MAX: u64 = MIB as u64;
+/// Problems of one configuration file that are told in one go.
+pub const CONFIG_PROBLEMS_MAX: usize = 50;
+
+// What a configuration may ask for at most.
+pub const TOOL_ITERATIONS_CONFIGURED_MAX: u32 = 100_000;
+pub const CONCURRENT_TOOLS_CONFIGURED_MAX: usize = TOOL_CALLS_PER_MESSAGE_MAX;
+pub const CONNECTIONS_CONFIGURED_MAX: usize = 65_536;
+pub const EXECUTING_CONFIGURED_MAX: usize = 65_536;
+/// Custom presets that a custom preset may stand on.
+pub const PRESET_CHAIN_MAX: usize = 16;
+pub const CONTEXT_WINDOW_TOKENS_MAX: u64 = 1_000_000_000;
 
 const _: () = assert!(
     HEADER_BYTES_MAX < LIBRARY_HEADER_BYTES_MAX,
@@ -102,4 +113,16 @@ const _: () = assert!(
 const _: () = assert!(
     WAITING_SENDS_MAX < INBOX_MAX,
     "a full queue of sends leaves room for a cancel"
+);
+const _: () = assert!(
+    OUTPUT_TOKENS_RESERVED < CONTEXT_WINDOW_TOKENS
+        && CONTEXT_WINDOW_TOKENS <= CONTEXT_WINDOW_TOKENS_MAX,
+    "a model without numbers of its own has room for a question and an answer"
+);
+const _: () = assert!(
+    TOOL_ITERATIONS_MAX <= TOOL_ITERATIONS_CONFIGURED_MAX
+        && CONCURRENT_TOOLS_MAX <= CONCURRENT_TOOLS_CONFIGURED_MAX
+        && CONNECTIONS_MAX <= CONNECTIONS_CONFIGURED_MAX
+        && EXECUTING_MAX <= EXECUTING_CONFIGURED_MAX,
+    "what a configuration leaves out could be written into it"
 );

@@ -1,33 +1,48 @@
-//! The configuration: its keys with their types and defaults. `load` reads the file.
+//! The configuration: its keys with their types and defaults. `load` reads a file.
 //! A key is listed here only once it does something; the rest of the contract's keys are refused
-//! by name until then.
+//! by name until then. Nothing here looks at the environment, and no key is ever a secret itself.
 
+mod lineage;
 mod load;
+mod problem;
+mod providers;
+mod section;
+mod source;
+mod syntax;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-pub use load::{ConfigError, Source, load};
+pub use lineage::{BuiltIn, Lineage, LineageError};
+pub use load::{load, load_file};
+pub use problem::{ConfigError, Problem};
+pub use source::Source;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::Serialize;
 
 use crate::limits;
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// An alias of `providers.*.models`, or `provider/model-id`. Default: the first model of the
     /// first provider, else `demo`.
     pub default_model: Option<String>,
     pub providers: IndexMap<String, ProviderConfig>,
     /// How often one turn may go back to the model after tool calls.
+    #[schemars(range(min = 1, max = limits::TOOL_ITERATIONS_CONFIGURED_MAX))]
     pub max_tool_iterations: u32,
+    #[schemars(range(min = 1, max = limits::CONCURRENT_TOOLS_CONFIGURED_MAX))]
     pub max_concurrent_tools: usize,
     /// Seconds one tool call may take.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub skill_timeout: f64,
     /// Seconds a send may wait and run, where it names no `timeout`.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub turn_timeout: f64,
     pub permissions: PermissionsConfig,
     pub server: ServerConfig,
@@ -48,7 +63,8 @@ impl Default for Config {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProviderConfig {
     #[serde(rename = "type")]
     pub kind: ProviderKind,
@@ -63,18 +79,21 @@ pub struct ProviderConfig {
     pub headers: BTreeMap<String, String>,
     /// Seconds until the response headers.
     #[serde(default = "request_timeout")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub request_timeout: f64,
     /// Seconds without a byte of the answer.
     #[serde(default = "stream_idle_timeout")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub stream_idle_timeout: f64,
     /// Sends requests unencrypted to hosts other than this one.
     #[serde(default)]
     pub allow_insecure_http: bool,
     /// The models it offers, by alias.
+    #[schemars(extend("minProperties" = 1))]
     pub models: IndexMap<String, ModelConfig>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
     Openai,
@@ -84,7 +103,7 @@ pub enum ProviderKind {
     Demo,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthMethod {
     Bearer,
@@ -93,19 +112,22 @@ pub enum AuthMethod {
     None,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// The model as its provider knows it.
     pub id: String,
     #[serde(default = "context_window")]
+    #[schemars(range(min = 1, max = limits::CONTEXT_WINDOW_TOKENS_MAX))]
     pub context_window: u64,
     /// Tokens kept free for the answer, and asked for at most.
     #[serde(default = "max_output")]
+    #[schemars(range(min = 1, max = limits::CONTEXT_WINDOW_TOKENS_MAX))]
     pub max_output: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct PermissionsConfig {
     pub default_preset: String,
     pub presets: BTreeMap<String, PresetConfig>,
@@ -123,33 +145,39 @@ impl Default for PermissionsConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PresetConfig {
-    /// The preset it starts from: a built-in one.
+    /// The preset it starts from: a built-in one, or another one of the file.
     pub extends: String,
     pub description: Option<String>,
     #[serde(default)]
     pub tools: BTreeMap<String, ToolConfig>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ToolConfig {
     pub enabled: Option<bool>,
     /// Seconds one call of this tool may take.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub timeout: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct ServerConfig {
-    #[schemars(with = "String")]
-    #[serde(deserialize_with = "load::loopback")]
+    /// Always this machine itself; `localhost` means 127.0.0.1.
+    #[schemars(with = "String", extend("enum" = ["127.0.0.1", "localhost", "::1"]))]
     pub host: IpAddr,
     pub port: u16,
+    #[schemars(range(min = 1, max = limits::CONNECTIONS_CONFIGURED_MAX))]
     pub max_connections: usize,
     /// Requests that execute at the same time; waiting for a turn does not count.
+    #[schemars(range(min = 1, max = limits::EXECUTING_CONFIGURED_MAX))]
     pub max_concurrent: usize,
     /// Seconds that running turns may go on once the server is asked to stop.
+    #[schemars(range(min = 0.0, max = limits::TIMEOUT_SECONDS_MAX))]
     pub shutdown_grace: f64,
     pub log_level: LogLevel,
 }
@@ -167,7 +195,7 @@ impl Default for ServerConfig {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     Error,
@@ -175,6 +203,29 @@ pub enum LogLevel {
     Info,
     Debug,
     Trace,
+}
+
+impl LogLevel {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The JSON schema of a configuration file, for editors.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Config).to_value()
 }
 
 fn request_timeout() -> f64 {

@@ -1,0 +1,231 @@
+//! A file becomes a `Config`, or the list of all that is wrong with it.
+//! Pure but for `load_file`; it never fills in what only the environment knows.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+use super::problem::Problems;
+use super::providers;
+use super::section::{Field, Section, Zero, nearest};
+use super::{
+    Config, ConfigError, LineageError, LogLevel, PermissionsConfig, PresetConfig, ServerConfig,
+    Source, ToolConfig, syntax,
+};
+use crate::limits;
+use crate::world::Fs;
+
+/// Reads the file at an absolute path. [`ConfigError::Missing`] is the caller's to judge.
+pub fn load_file(fs: &dyn Fs, path: &Path) -> Result<Config, ConfigError> {
+    load(&Source::read(fs, path)?)
+}
+
+pub fn load(source: &Source) -> Result<Config, ConfigError> {
+    let problems = Problems::new(source);
+    let value = syntax::parse(&source.text, &problems);
+    let root = value
+        .as_ref()
+        .and_then(|value| Section::root(value, &problems));
+    let config = root.map(config).unwrap_or_default();
+    // The sections borrow the value and the problems; both end here.
+    drop(value);
+    problems.settle(config)
+}
+
+fn config(mut root: Section<'_>) -> Config {
+    let default = Config::default();
+    let model_hint = "name an alias of `providers.*.models`, or leave it out for the first one";
+    let default_model = root.field("default_model", model_hint.to_owned());
+    let (providers, names) = providers::read(root.field("providers", String::new()));
+    let config = Config {
+        default_model: default_model.and_then(|field| providers::known_model(&field, &names)),
+        providers,
+        max_tool_iterations: root.value("max_tool_iterations", default.max_tool_iterations, |f| {
+            f.whole(1..=limits::TOOL_ITERATIONS_CONFIGURED_MAX.into())
+        }),
+        max_concurrent_tools: root.value(
+            "max_concurrent_tools",
+            default.max_concurrent_tools,
+            |f| f.whole(1..=limits::CONCURRENT_TOOLS_CONFIGURED_MAX as u64),
+        ),
+        skill_timeout: root.value("skill_timeout", default.skill_timeout, |f| {
+            f.seconds(Zero::Refused)
+        }),
+        turn_timeout: root.value("turn_timeout", default.turn_timeout, |f| {
+            f.seconds(Zero::Refused)
+        }),
+        permissions: section(&mut root, "permissions", permissions).unwrap_or_default(),
+        server: section(&mut root, "server", server).unwrap_or_default(),
+    };
+    root.finish(&[
+        "confirmation_timeout",
+        "max_messages",
+        "compaction",
+        "network",
+        "storage",
+        "events",
+    ]);
+    config
+}
+
+fn section<'a, T>(
+    parent: &mut Section<'a>,
+    key: &'static str,
+    read: impl FnOnce(Section<'a>) -> T,
+) -> Option<T> {
+    let hint = format!("write \"{key}\": {{…}}, or leave it out");
+    parent.field(key, hint)?.section().map(read)
+}
+
+fn server(mut section: Section<'_>) -> ServerConfig {
+    let default = ServerConfig::default();
+    let server = ServerConfig {
+        host: section.value("host", default.host, host),
+        port: section.value("port", default.port, |f| f.whole(0..=u16::MAX.into())),
+        max_connections: section.value("max_connections", default.max_connections, |f| {
+            f.whole(1..=limits::CONNECTIONS_CONFIGURED_MAX as u64)
+        }),
+        max_concurrent: section.value("max_concurrent", default.max_concurrent, |f| {
+            f.whole(1..=limits::EXECUTING_CONFIGURED_MAX as u64)
+        }),
+        shutdown_grace: section.value("shutdown_grace", default.shutdown_grace, |f| {
+            f.seconds(Zero::Allowed)
+        }),
+        log_level: section.value("log_level", default.log_level, |f| {
+            f.choice(&LOG_LEVELS.map(|level| (level.name(), level)), &[])
+        }),
+    };
+    section.finish(&["idle_timeout"]);
+    server
+}
+
+const LOG_LEVELS: [LogLevel; 5] = [
+    LogLevel::Error,
+    LogLevel::Warn,
+    LogLevel::Info,
+    LogLevel::Debug,
+    LogLevel::Trace,
+];
+
+fn host(field: &Field<'_>) -> Option<IpAddr> {
+    match field.text()? {
+        "127.0.0.1" | "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
+        "::1" => Some(Ipv6Addr::LOCALHOST.into()),
+        _ => {
+            field.refuse(
+                "the server listens on this machine only",
+                "use \"127.0.0.1\", \"localhost\" or \"::1\"; for others, put a proxy or an SSH \
+                 tunnel in front",
+            );
+            None
+        }
+    }
+}
+
+fn permissions(mut section: Section<'_>) -> PermissionsConfig {
+    let default = PermissionsConfig::default();
+    let default_field = section.field("default_preset", String::new());
+    let default_preset = section.value("default_preset", default.default_preset, |f| {
+        f.text().map(str::to_owned)
+    });
+    let preset_fields = section
+        .field("presets", "write \"presets\": {\"name\": {…}}".to_owned())
+        .and_then(|field| field.entries())
+        .unwrap_or_default();
+    let mut presets = BTreeMap::new();
+    let mut extends_fields = Vec::new();
+    for field in &preset_fields {
+        if let Some(mut section) = field.section() {
+            extends_fields.push((field, section.field("extends", String::new())));
+            presets.insert(field.name.to_owned(), preset(section));
+        }
+    }
+    let blocked_hint = "write \"blocked_paths\": [\"/a/directory\"]".to_owned();
+    let blocked = section.field("blocked_paths", blocked_hint);
+    let blocked = blocked.and_then(|field| field.list()).unwrap_or_default();
+    let permissions = PermissionsConfig {
+        default_preset,
+        presets,
+        blocked_paths: blocked.iter().filter_map(absolute_path).collect(),
+    };
+    section.finish(&[]);
+
+    if let Some(field) = default_field {
+        check_lineage(&field, &permissions, &permissions.default_preset);
+    }
+    for (field, extends) in extends_fields {
+        check_lineage(extends.as_ref().unwrap_or(field), &permissions, field.name);
+    }
+    permissions
+}
+
+fn preset(mut section: Section<'_>) -> PresetConfig {
+    let preset = PresetConfig {
+        extends: section
+            .required("extends", "name the preset it starts from", |f| {
+                f.text().map(str::to_owned)
+            })
+            // The fault is told; whoever extends this preset is not to blame for it.
+            .unwrap_or_else(|| PermissionsConfig::default().default_preset),
+        description: section.optional("description", "write a sentence", |f| {
+            f.text().map(str::to_owned)
+        }),
+        tools: section
+            .field("tools", "write \"tools\": {\"name\": {…}}".to_owned())
+            .and_then(|field| field.entries())
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|field| Some((field.name.to_owned(), tool(field.section()?))))
+            .collect(),
+    };
+    section.finish(&["allowed_paths", "blocked_paths"]);
+    preset
+}
+
+fn tool(mut section: Section<'_>) -> ToolConfig {
+    let tool = ToolConfig {
+        enabled: section.optional("enabled", "leave it out to change nothing", Field::flag),
+        timeout: section.optional("timeout", "leave it out for `skill_timeout`", |f| {
+            f.seconds(Zero::Refused)
+        }),
+    };
+    section.finish(&["allowed_paths"]);
+    tool
+}
+
+/// A preset is told about its own `extends` only: a fault further down is told there.
+fn check_lineage(field: &Field<'_>, permissions: &PermissionsConfig, preset: &str) {
+    let Err(error) = permissions.lineage(preset) else {
+        return;
+    };
+    let direct = permissions
+        .presets
+        .get(preset)
+        .map(|preset| &preset.extends);
+    let hint = match &error {
+        LineageError::Unknown { name } if name == preset || Some(name) == direct => {
+            nearest(name, &permissions.preset_names(), "there are")
+        }
+        LineageError::BuiltIn { name } if name == preset => "choose another name".to_owned(),
+        LineageError::Endless { .. } => "let one of them extend a built-in preset".to_owned(),
+        LineageError::Unknown { .. } | LineageError::BuiltIn { .. } => return,
+    };
+    field.refuse(&error.to_string(), &hint);
+}
+
+/// What a path is relative to would be a guess: the server, the file or the agent.
+pub(super) fn absolute_path(field: &Field<'_>) -> Option<PathBuf> {
+    let path = PathBuf::from(field.text()?);
+    if path.is_absolute() {
+        return Some(path);
+    }
+    field.refuse(
+        "expected an absolute path",
+        "write the whole path, starting with /; `~` is not expanded",
+    );
+    None
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+//! What is wrong with a configuration, in our own words: where, what, and what to do about it.
+//! It never decides what is wrong; the readers do.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::Source;
+use super::source::position;
+use crate::limits;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("there is no configuration file {}", path.display())]
+    Missing { path: PathBuf },
+    #[error("cannot read the configuration file {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "{}: the file is larger than the {bytes_max} bytes a configuration may have",
+        path.display()
+    )]
+    TooLarge { path: PathBuf, bytes_max: u64 },
+    #[error(
+        "{}:{line}:{column}: the file is not UTF-8 text\n  hint: save it again as UTF-8",
+        path.display()
+    )]
+    NotText {
+        path: PathBuf,
+        line: usize,
+        column: usize,
+    },
+    /// The problems in the order of the file; `untold` more were found than are listed.
+    #[error("{}", Report { problems, untold: *untold })]
+    Invalid {
+        problems: Vec<Problem>,
+        untold: usize,
+    },
+}
+
+/// One thing that is wrong, and where. Lines and columns count from 1, columns in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+    pub hint: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            line,
+            column,
+            message,
+            hint,
+        } = self;
+        write!(f, "{file}:{line}:{column}: {message}\n  hint: {hint}")
+    }
+}
+
+struct Report<'a> {
+    problems: &'a [Problem],
+    untold: usize,
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{problem}")?;
+        }
+        if self.untold > 0 {
+            write!(f, "\nand {} more", self.untold)?;
+        }
+        Ok(())
+    }
+}
+
+/// Collects the problems of one file. Many readers hold it at once and only add to it.
+#[derive(Debug)]
+pub(super) struct Problems<'a> {
+    source: &'a Source,
+    found: RefCell<Vec<(usize, Problem)>>,
+    untold: Cell<usize>,
+}
+
+impl<'a> Problems<'a> {
+    pub(super) fn new(source: &'a Source) -> Self {
+        Self {
+            source,
+            found: RefCell::default(),
+            untold: Cell::default(),
+        }
+    }
+
+    pub(super) fn add(&self, offset: usize, message: String, hint: String) {
+        let mut found = self.found.borrow_mut();
+        if found.len() == limits::CONFIG_PROBLEMS_MAX {
+            self.untold.set(self.untold.get() + 1);
+            return;
+        }
+        let at = position(&self.source.text, offset);
+        let problem = Problem {
+            file: self.source.name.clone(),
+            line: at.line,
+            column: at.column,
+            message,
+            hint,
+        };
+        found.push((offset, problem));
+    }
+
+    /// The value, unless there were problems.
+    pub(super) fn settle<T>(self, value: T) -> Result<T, ConfigError> {
+        let mut found = self.found.into_inner();
+        if found.is_empty() {
+            return Ok(value);
+        }
+        found.sort_by_key(|(offset, _)| *offset);
+        Err(ConfigError::Invalid {
+            problems: found.into_iter().map(|(_, problem)| problem).collect(),
+            untold: self.untold.get(),
+        })
+    }
+}

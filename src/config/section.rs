@@ -1,0 +1,379 @@
+//! Reads one object of a configuration file key by key: types, ranges, keys that nobody knows.
+//! Every fault becomes a problem at its place and reading goes on with a default, so that one run
+//! tells all. It knows no key of its own.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+
+use super::problem::Problems;
+use crate::limits;
+
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// An object whose keys are fixed. It remembers what was asked for and refuses the rest at the end.
+#[derive(Debug)]
+pub(super) struct Section<'a> {
+    path: String,
+    at: usize,
+    fields: Vec<Field<'a>>,
+    known: Vec<&'static str>,
+    problems: &'a Problems<'a>,
+}
+
+/// One value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Field<'a> {
+    /// The key itself.
+    pub(super) name: &'a str,
+    path: String,
+    key_at: usize,
+    value: &'a Value<'a>,
+    /// What to do when the value does not fit.
+    hint: String,
+    problems: &'a Problems<'a>,
+}
+
+/// Whether a time may be none at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Zero {
+    Allowed,
+    Refused,
+}
+
+impl<'a> Section<'a> {
+    /// The whole file.
+    pub(super) fn root(value: &'a Value<'a>, problems: &'a Problems<'a>) -> Option<Self> {
+        let hint = "write the keys between { and }".to_owned();
+        Field::new("", "the configuration".to_owned(), 0, value, hint, problems)
+            .object()
+            .map(|object| Self::new(String::new(), object, problems))
+    }
+
+    fn new(path: String, object: &'a Object<'a>, problems: &'a Problems<'a>) -> Self {
+        Self {
+            fields: members(&path, object, problems),
+            path,
+            at: object.start(),
+            known: Vec::new(),
+            problems,
+        }
+    }
+
+    /// A key with a default.
+    pub(super) fn value<T: Display>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&Field<'a>) -> Option<T>,
+    ) -> T {
+        let hint = format!("leave `{key}` out for the default, {default}");
+        self.field(key, hint)
+            .and_then(|field| read(&field))
+            .unwrap_or(default)
+    }
+
+    /// A key that may be left out or null.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        hint: &str,
+        read: impl FnOnce(&Field<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let field = self.field(key, hint.to_owned())?;
+        if matches!(field.value, Value::NullKeyword(_)) {
+            return None;
+        }
+        read(&field)
+    }
+
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        hint: &str,
+        read: impl FnOnce(&Field<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let field = self.field(key, hint.to_owned());
+        if field.is_none() {
+            let message = format!("{}: `{key}` is missing", self.path);
+            self.problems.add(self.at, message, hint.to_owned());
+        }
+        read(&field?)
+    }
+
+    /// The value of a key as it stands in the file.
+    pub(super) fn field(&mut self, key: &'static str, hint: String) -> Option<Field<'a>> {
+        self.known.push(key);
+        let field = self.fields.iter().find(|field| field.name == key)?;
+        Some(Field {
+            hint,
+            ..field.clone()
+        })
+    }
+
+    /// Refuses every key that was not asked for; those of the contract in `later` by name.
+    pub(super) fn finish(mut self, later: &[&str]) {
+        self.known.sort_unstable();
+        self.known.dedup();
+        for field in &self.fields {
+            if self.known.contains(&field.name) {
+                continue;
+            }
+            let (message, hint) = if later.contains(&field.name) {
+                unsupported(&field.path)
+            } else {
+                let message = format!("{}: unknown key", field.path);
+                (message, nearest(field.name, &self.known, "known keys here"))
+            };
+            self.problems.add(field.key_at, message, hint);
+        }
+    }
+}
+
+impl<'a> Field<'a> {
+    fn new(
+        name: &'a str,
+        path: String,
+        key_at: usize,
+        value: &'a Value<'a>,
+        hint: String,
+        problems: &'a Problems<'a>,
+    ) -> Self {
+        Self {
+            name,
+            path,
+            key_at,
+            value,
+            hint,
+            problems,
+        }
+    }
+
+    pub(super) fn with_hint(&self, hint: &str) -> Self {
+        Self {
+            hint: hint.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Adds a problem at the value.
+    pub(super) fn refuse(&self, message: &str, hint: &str) {
+        let message = format!("{}: {message}", self.path);
+        self.problems
+            .add(self.value.start(), message, hint.to_owned());
+    }
+
+    /// Adds a problem at the key.
+    pub(super) fn refuse_key(&self, message: &str, hint: &str) {
+        let message = format!("{}: {message}", self.path);
+        self.problems.add(self.key_at, message, hint.to_owned());
+    }
+
+    fn expected<T>(&self, expected: &str) -> Option<T> {
+        let found = shown(self.value);
+        self.refuse(&format!("expected {expected}, found {found}"), &self.hint);
+        None
+    }
+
+    pub(super) fn text(&self) -> Option<&'a str> {
+        match self.value {
+            Value::StringLit(text) if text.value.is_empty() => {
+                self.expected("a string that is not empty")
+            }
+            Value::StringLit(text) => Some(&text.value),
+            _ => self.expected("a string"),
+        }
+    }
+
+    /// Text, or null for none.
+    pub(super) fn text_or_null(&self) -> Option<&'a str> {
+        match self.value {
+            Value::NullKeyword(_) => None,
+            _ => self.text(),
+        }
+    }
+
+    pub(super) fn flag(&self) -> Option<bool> {
+        match self.value {
+            Value::BooleanLit(flag) => Some(flag.value),
+            _ => self.expected("true or false"),
+        }
+    }
+
+    pub(super) fn whole<T: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<T> {
+        let number = match self.value {
+            Value::NumberLit(number) => whole(number.value),
+            _ => None,
+        };
+        match number.filter(|number| range.contains(number)) {
+            Some(number) => {
+                let fits = T::try_from(number).ok();
+                Some(fits.expect("the range lies within the type"))
+            }
+            None => {
+                let (start, end) = range.into_inner();
+                self.expected(&format!("a whole number from {start} to {end}"))
+            }
+        }
+    }
+
+    pub(super) fn seconds(&self, zero: Zero) -> Option<f64> {
+        let number = match self.value {
+            Value::NumberLit(number) => number.value.parse::<f64>().ok(),
+            _ => None,
+        };
+        let max = limits::TIMEOUT_SECONDS_MAX;
+        let fits = |number: &f64| match zero {
+            Zero::Allowed => (0.0..=max).contains(number),
+            Zero::Refused => *number > 0.0 && *number <= max,
+        };
+        let least = match zero {
+            Zero::Allowed => "from 0",
+            Zero::Refused => "above 0",
+        };
+        match number.filter(fits) {
+            Some(number) => Some(number),
+            None => self.expected(&format!("a number of seconds {least}, at most {max}")),
+        }
+    }
+
+    /// One of a few words; those of the contract in `later` are refused by name.
+    pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)], later: &[&str]) -> Option<T> {
+        let text = match self.value {
+            Value::StringLit(text) => text.value.as_ref(),
+            _ => "",
+        };
+        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*value);
+        }
+        let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        if later.contains(&text) {
+            let (message, _) = unsupported(text);
+            self.refuse(&message, &format!("use one of {}", names.join(", ")));
+            return None;
+        }
+        let hint = meant(text, &names).map(|word| format!("did you mean \"{word}\"?"));
+        self.with_hint(hint.as_ref().unwrap_or(&self.hint))
+            .expected(&format!("one of {}", names.join(", ")))
+    }
+
+    fn object(&self) -> Option<&'a Object<'a>> {
+        match self.value {
+            Value::Object(object) => Some(object),
+            _ => self.expected("an object"),
+        }
+    }
+
+    pub(super) fn section(&self) -> Option<Section<'a>> {
+        let object = self.object()?;
+        Some(Section::new(self.path.clone(), object, self.problems))
+    }
+
+    /// The members of an object whose keys are names that people choose.
+    pub(super) fn entries(&self) -> Option<Vec<Field<'a>>> {
+        let entries = members(&self.path, self.object()?, self.problems);
+        for entry in entries.iter().filter(|entry| entry.name.is_empty()) {
+            entry.refuse_key("a name cannot be empty", "choose a name");
+        }
+        Some(entries)
+    }
+
+    pub(super) fn list(&self) -> Option<Vec<Field<'a>>> {
+        let Value::Array(array) = self.value else {
+            return self.expected("a list");
+        };
+        let element = |(index, value): (usize, &'a Value<'a>)| {
+            let path = format!("{}[{index}]", self.path);
+            let hint = self.hint.clone();
+            Field::new(self.name, path, value.start(), value, hint, self.problems)
+        };
+        Some(array.elements.iter().enumerate().map(element).collect())
+    }
+}
+
+/// The members in the order of the file; a key that stands twice is refused at its second place.
+fn members<'a>(path: &str, object: &'a Object<'a>, problems: &'a Problems<'a>) -> Vec<Field<'a>> {
+    let mut seen = BTreeSet::new();
+    let mut fields = Vec::with_capacity(object.properties.len());
+    for property in &object.properties {
+        let name = property.name.as_str();
+        let dot = if path.is_empty() { "" } else { "." };
+        let path = format!("{path}{dot}{}", shown_key(name));
+        let at = property.start();
+        let field = Field::new(name, path, at, &property.value, String::new(), problems);
+        if seen.insert(name) {
+            fields.push(field);
+        } else {
+            field.refuse_key("this key stands here twice", "remove one of the two");
+        }
+    }
+    fields
+}
+
+/// A whole number in any of JSON's spellings: `5`, `5.0`, `5e3`.
+fn whole(text: &str) -> Option<u64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let number: f64 = text.parse().ok()?;
+    let exact = number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number);
+    // Display of a float has no exponent, and no point where there is no fraction.
+    exact.then(|| number.abs().to_string().parse().ok())?
+}
+
+fn unsupported(name: &str) -> (String, String) {
+    (
+        format!("`{name}` is part of the contract but not supported by this version yet"),
+        "remove it".to_owned(),
+    )
+}
+
+/// The known word that was probably meant, or all of them.
+pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
+    match meant(word, known) {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => format!("{all}: {}", known.join(", ")),
+    }
+}
+
+fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    // A hostile file has many long keys; each costs its length times the known ones.
+    if word.len() > SHOWN_CHARS_MAX {
+        return None;
+    }
+    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
+    // A third of the letters may be wrong.
+    let close = |known: &&str| distance(known) <= known.len() / 3;
+    known.iter().copied().min_by_key(distance).filter(close)
+}
+
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::StringLit(text) => format!("a string {:?}", shorten(&text.value)),
+        Value::NumberLit(number) => shorten(number.value),
+        Value::BooleanLit(flag) => flag.value.to_string(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::NullKeyword(_) => "null".to_owned(),
+    }
+}
+
+fn shown_key(key: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if !key.is_empty() && key.chars().all(plain) {
+        shorten(key)
+    } else {
+        format!("{:?}", shorten(key))
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

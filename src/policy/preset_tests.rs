@@ -1,0 +1,132 @@
+//! The presets as a table, and what the configuration puts on top of them.
+
+use super::*;
+use crate::config::{LineageError, PresetConfig, ToolConfig};
+
+fn preset(extends: &str, tools: &[(&str, Option<bool>, Option<f64>)]) -> PresetConfig {
+    let tool = |&(name, enabled, timeout): &(&str, _, _)| {
+        (name.to_owned(), ToolConfig { enabled, timeout })
+    };
+    PresetConfig {
+        extends: extends.to_owned(),
+        description: Some(format!("like {extends}")),
+        tools: tools.iter().map(tool).collect(),
+    }
+}
+
+fn config(presets: &[(&str, PresetConfig)]) -> PermissionsConfig {
+    let presets = presets
+        .iter()
+        .map(|(name, preset)| ((*name).to_owned(), preset.clone()));
+    PermissionsConfig {
+        presets: presets.collect(),
+        ..PermissionsConfig::default()
+    }
+}
+
+#[test]
+fn the_built_in_presets_are_these() {
+    let presets = Presets::new(&PermissionsConfig::default()).unwrap();
+    let rows: Vec<_> = presets
+        .iter()
+        .map(|p| (p.name.as_str(), p.level, p.may_create, p.send, p.writes))
+        .collect();
+    use {Level as L, SendRule as S, WriteRule as W};
+    assert_eq!(
+        rows,
+        [
+            ("yolo", L::Yolo, true, S::Anyone, W::ByLevel),
+            ("trusted", L::Trusted, true, S::Anyone, W::ByLevel),
+            (
+                "sandboxed",
+                L::Sandboxed,
+                false,
+                S::ParentOnly,
+                W::ListedInCwd
+            ),
+            ("worker", L::Sandboxed, false, S::Nobody, W::Never),
+        ]
+    );
+    assert_eq!(presets.default_preset().name, "sandboxed");
+}
+
+#[test]
+fn a_custom_preset_has_the_rules_of_its_base_and_the_tools_of_its_chain() {
+    let config = config(&[
+        (
+            "quiet",
+            preset(
+                "worker",
+                &[
+                    ("sleep", Some(false), Some(1.5)),
+                    ("echo", Some(false), None),
+                ],
+            ),
+        ),
+        (
+            "louder",
+            preset(
+                "quiet",
+                &[("echo", Some(true), None), ("glob", None, Some(2.0))],
+            ),
+        ),
+    ]);
+    assert_eq!(
+        Presets::new(&config)
+            .unwrap()
+            .get("louder")
+            .unwrap()
+            .as_ref(),
+        &Preset {
+            name: "louder".to_owned(),
+            description: Some("like quiet".to_owned()),
+            level: Level::Sandboxed,
+            may_create: false,
+            send: SendRule::Nobody,
+            writes: WriteRule::Never,
+            disabled_tools: ["sleep".to_owned()].into(),
+            tool_timeouts: [
+                ("glob".to_owned(), Duration::from_secs(2)),
+                ("sleep".to_owned(), Duration::from_millis(1500)),
+            ]
+            .into(),
+        }
+    );
+}
+
+#[test]
+fn an_unknown_preset_is_told_with_the_known_ones() {
+    let presets = Presets::new(&config(&[("mine", preset("yolo", &[]))])).unwrap();
+    let error = presets.get("your").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no preset `your`; there are yolo, trusted, sandboxed, worker, mine"
+    );
+}
+
+#[test]
+fn presets_that_lead_nowhere_are_refused() {
+    let build = |presets: &[(&str, PresetConfig)]| Presets::new(&config(presets)).unwrap_err();
+    let name = || "a".to_owned();
+    let refused = |source| PolicyError::Preset {
+        name: name(),
+        source,
+    };
+    assert_eq!(
+        build(&[("a", preset("b", &[])), ("b", preset("a", &[]))]),
+        refused(LineageError::Endless { name: name() })
+    );
+    assert_eq!(
+        build(&[("a", preset("gone", &[]))]),
+        refused(LineageError::Unknown {
+            name: "gone".to_owned()
+        })
+    );
+    assert_eq!(
+        build(&[("a", preset("yolo", &[("echo", None, Some(-1.0))]))]),
+        PolicyError::Timeout {
+            preset: name(),
+            tool: "echo".to_owned()
+        }
+    );
+}
