@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::problem::Problems;
 use super::providers;
-use super::section::{Field, Section, Zero, nearest};
+use super::section::{Field, Section, Zero};
+use super::words::{nearest, quoted};
 use super::{
-    Config, ConfigError, LineageError, LogLevel, PermissionsConfig, PresetConfig, ServerConfig,
-    Source, ToolConfig, syntax,
+    BuiltIn, Config, ConfigError, LineageError, LogLevel, PermissionsConfig, PresetConfig,
+    ServerConfig, Source, ToolConfig, syntax,
 };
-use crate::limits;
+use crate::limits::{self, PRESET_CHAIN_MAX};
 use crate::world::Fs;
 
 /// Reads the file at an absolute path. [`ConfigError::Missing`] is the caller's to judge.
@@ -27,15 +28,13 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         .as_ref()
         .and_then(|value| Section::root(value, &problems));
     let config = root.map(config).unwrap_or_default();
-    // The sections borrow the value and the problems; both end here.
-    drop(value);
     problems.settle(config)
 }
 
 fn config(mut root: Section<'_>) -> Config {
     let default = Config::default();
     let model_hint = "name an alias of `providers.*.models`, or leave it out for the first one";
-    let default_model = root.field("default_model", model_hint.to_owned());
+    let default_model = root.given("default_model", model_hint);
     let (providers, names) = providers::read(root.field("providers", String::new()));
     let config = Config {
         default_model: default_model.and_then(|field| providers::known_model(&field, &names)),
@@ -135,6 +134,9 @@ fn permissions(mut section: Section<'_>) -> PermissionsConfig {
     let mut presets = BTreeMap::new();
     let mut extends_fields = Vec::new();
     for field in &preset_fields {
+        if BuiltIn::parse(field.name).is_some() {
+            field.refuse_key("this preset is built in", "choose another name");
+        }
         if let Some(mut section) = field.section() {
             extends_fields.push((field, section.field("extends", String::new())));
             presets.insert(field.name.to_owned(), preset(section));
@@ -150,11 +152,17 @@ fn permissions(mut section: Section<'_>) -> PermissionsConfig {
     };
     section.finish(&[]);
 
+    let names = permissions.preset_names();
     if let Some(field) = default_field {
-        check_lineage(&field, &permissions, &permissions.default_preset);
+        check_lineage(&field, &permissions, &names, &permissions.default_preset);
     }
     for (field, extends) in extends_fields {
-        check_lineage(extends.as_ref().unwrap_or(field), &permissions, field.name);
+        check_lineage(
+            extends.as_ref().unwrap_or(field),
+            &permissions,
+            &names,
+            field.name,
+        );
     }
     permissions
 }
@@ -194,7 +202,7 @@ fn tool(mut section: Section<'_>) -> ToolConfig {
 }
 
 /// A preset is told about its own `extends` only: a fault further down is told there.
-fn check_lineage(field: &Field<'_>, permissions: &PermissionsConfig, preset: &str) {
+fn check_lineage(field: &Field<'_>, permissions: &PermissionsConfig, names: &[&str], preset: &str) {
     let Err(error) = permissions.lineage(preset) else {
         return;
     };
@@ -202,15 +210,17 @@ fn check_lineage(field: &Field<'_>, permissions: &PermissionsConfig, preset: &st
         .presets
         .get(preset)
         .map(|preset| &preset.extends);
-    let hint = match &error {
-        LineageError::Unknown { name } if name == preset || Some(name) == direct => {
-            nearest(name, &permissions.preset_names(), "there are")
-        }
-        LineageError::BuiltIn { name } if name == preset => "choose another name".to_owned(),
-        LineageError::Endless { .. } => "let one of them extend a built-in preset".to_owned(),
-        LineageError::Unknown { .. } | LineageError::BuiltIn { .. } => return,
-    };
-    field.refuse(&error.to_string(), &hint);
+    match error {
+        LineageError::Unknown { name } if name == preset || Some(&name) == direct => field.refuse(
+            &format!("there is no preset {}", quoted(&name)),
+            &nearest(&name, names, "there are"),
+        ),
+        LineageError::Endless { .. } => field.refuse(
+            &format!("the preset extends itself, or stands on more than {PRESET_CHAIN_MAX} others"),
+            "let one of them extend a built-in preset",
+        ),
+        LineageError::Unknown { .. } | LineageError::BuiltIn { .. } => (),
+    }
 }
 
 /// What a path is relative to would be a guess: the server, the file or the agent.
@@ -229,3 +239,7 @@ pub(super) fn absolute_path(field: &Field<'_>) -> Option<PathBuf> {
 #[cfg(test)]
 #[path = "load_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "told_tests.rs"]
+mod told_tests;

@@ -1,6 +1,4 @@
-//! Every problem as it is told, and what no text may do to the reader.
-
-use std::fmt::Write as _;
+//! Which files are read, how, and what no text may do to the reader.
 
 use proptest::prelude::*;
 use serde_json::Value as Json;
@@ -62,7 +60,7 @@ fn load_text(text: &str) -> Result<Config, ConfigError> {
 }
 
 /// What is told about the text.
-fn told(text: &str) -> String {
+pub(super) fn told(text: &str) -> String {
     match load_text(text) {
         Ok(config) => panic!("this should not load: {config:?}"),
         Err(error) => error.to_string(),
@@ -153,93 +151,6 @@ fn an_empty_object_is_the_default() {
 }
 
 #[test]
-fn syntax_errors_are_told_in_our_words() {
-    let files = [
-        "",
-        "[]",
-        "{",
-        "{\n  \"server\": {},\n  oops: 1\n}",
-        "{\"a\": 1 \"b\": 2}",
-        "{\"a\": }",
-        "{\"a\" 1}",
-        "{\"é\": 'x'}",
-        "{\"a\": \"x}",
-        "{\"a\": \"\\q\"}",
-        "{\"a\": NaN}",
-        "{\"a\": 0x10}",
-        "{\"a\": .5}",
-        "{} {}",
-        "{} }",
-        "/* never",
-    ];
-    let mut report = String::new();
-    for file in files {
-        writeln!(report, "{file:?}\n{}", told(file)).unwrap();
-    }
-    insta::assert_snapshot!(report, @"");
-}
-
-#[test]
-fn all_problems_of_a_file_are_told_in_its_order() {
-    insta::assert_snapshot!(told(r#"{
-    "default_model": "fats",
-    "sever": {},
-    "zzz": 1,
-    "max_messages": 5,
-    "max_tool_iterations": 0,
-    "skill_timeout": 0,
-    "turn_timeout": 1e999,
-    "skill_timeout": 1,
-    "providers": {
-        "a/b": {"type": "opnai", "models": {}},
-        "one": {
-            "type": "openai",
-            "api_key_env": "sk-123",
-            "api_key_file": "key",
-            "auth_method": "basic",
-            "base_url": "ftp://x",
-            "headers": {"x y": "1", "X-A": "\u0007", "x-a": "${HOME}", "x-b": 5},
-            "max_retries": 3,
-            "models": {"fast": {"id": "f", "context_window": 4096, "reasoning": true}, "m": {}},
-        },
-        "two": {"type": "anthropic", "models": {"fast": {"id": "f", "max_output": 0}}},
-        "three": {"type": "vllm", "base_url": "http://10.0.0.1/v1"},
-        "four": {"type": "demo", "base_url": "https://x", "models": {"d": {"id": "d"}}},
-        "five": [],
-    },
-}"#), @"");
-}
-
-#[test]
-fn problems_of_server_and_permissions_are_told() {
-    insta::assert_snapshot!(told(r#"{
-    "server": {
-        "host": "0.0.0.0",
-        "port": "x",
-        "prot": 1,
-        "max_connections": 0,
-        "max_concurrent": 1.5,
-        "shutdown_grace": -1,
-        "idle_timeout": 5,
-        "log_level": "inof",
-    },
-    "permissions": {
-        "default_preset": "sandbox",
-        "blocked_paths": ["~/x", 1, ""],
-        "presets": {
-            "a": {"extends": "b"},
-            "b": {"extends": "a"},
-            "c": {"extends": "trustd", "allowed_paths": []},
-            "d": {"extends": "c"},
-            "e": {"tools": {"echo": {"enabled": 1, "timeout": 0, "allowed_paths": []}}},
-            "yolo": {"extends": "worker"},
-            "": {"extends": "worker"},
-        },
-    },
-}"#), @"");
-}
-
-#[test]
 fn a_wrong_port_is_told_with_its_place() {
     assert_eq!(
         told("{\n  \"server\": {\"port\": \"x\"}\n}"),
@@ -302,7 +213,8 @@ fn a_model_is_named_by_alias_or_by_provider_and_id() {
 
 #[test]
 fn many_problems_are_told_up_to_a_bound() {
-    let keys: String = (0..60).map(|n| format!("\"key-{n}\": 0,")).collect();
+    let keys: Vec<_> = (0..60).map(|n| format!("\"key-{n}\": 0")).collect();
+    let keys = keys.join(", ");
     let Err(ConfigError::Invalid { problems, untold }) = load_text(&format!("{{{keys}}}")) else {
         panic!("unknown keys are refused");
     };

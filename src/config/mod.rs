@@ -9,6 +9,7 @@ mod providers;
 mod section;
 mod source;
 mod syntax;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,7 +7,8 @@ use std::net::IpAddr;
 use indexmap::IndexMap;
 
 use super::load::absolute_path;
-use super::section::{Field, Section, Zero, nearest};
+use super::section::{Field, Section, Zero};
+use super::words::{nearest, quoted};
 use super::{
     AuthMethod, ModelConfig, ProviderConfig, ProviderKind, context_window, max_output,
     request_timeout, stream_idle_timeout,
@@ -28,7 +29,7 @@ pub(super) struct Names<'a> {
     aliases: BTreeMap<&'a str, &'a str>,
 }
 
-pub(super) fn read<'a>(field: Option<Field<'a>>) -> (IndexMap<String, ProviderConfig>, Names<'a>) {
+pub(super) fn read(field: Option<Field<'_>>) -> (IndexMap<String, ProviderConfig>, Names<'_>) {
     let entries = field.and_then(|field| field.with_hint(PROVIDER_HINT).entries());
     let mut providers = IndexMap::new();
     let mut names = Names::default();
@@ -50,7 +51,7 @@ pub(super) fn read<'a>(field: Option<Field<'a>>) -> (IndexMap<String, ProviderCo
 
 /// The model that is named, if there is such a one.
 pub(super) fn known_model(field: &Field<'_>, names: &Names<'_>) -> Option<String> {
-    let name = field.text_or_null()?;
+    let name = field.text()?;
     let in_provider = name
         .split_once('/')
         .is_some_and(|(provider, id)| names.providers.contains(provider) && !id.is_empty());
@@ -59,7 +60,7 @@ pub(super) fn known_model(field: &Field<'_>, names: &Names<'_>) -> Option<String
     }
     let mut known: Vec<_> = names.aliases.keys().copied().collect();
     known.push(DEMO);
-    let message = format!("there is no model {name:?}");
+    let message = format!("there is no model {}", quoted(name));
     field.refuse(&message, &nearest(name, &known, "there are"));
     None
 }
@@ -70,8 +71,8 @@ fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) 
         refuse_connection_keys(&mut section);
     }
     let allow_insecure_http = section.value("allow_insecure_http", false, Field::flag);
-    let key_env = section.field("api_key_env", String::new());
-    let key_file = section.field("api_key_file", String::new());
+    let key_env = section.given("api_key_env", "");
+    let key_file = section.given("api_key_file", "");
     if let (Some(_), Some(second)) = (key_env, key_file) {
         second.refuse_key(
             "`api_key_env` and `api_key_file` are both given",
@@ -147,7 +148,7 @@ fn refuse_connection_keys(section: &mut Section<'_>) {
         "stream_idle_timeout",
         "allow_insecure_http",
     ] {
-        if let Some(field) = section.field(key, String::new()) {
+        if let Some(field) = section.given(key, "") {
             field.refuse_key("does nothing for the type `demo`", "remove it");
         }
     }
@@ -165,7 +166,7 @@ fn models<'a>(
     let mut models = IndexMap::new();
     for field in entries {
         if let Some(other) = names.aliases.insert(field.name, provider) {
-            let message = format!("the provider {other:?} has a model of this name");
+            let message = format!("the provider {} has a model of this name", quoted(other));
             field.refuse_key(&message, "give one of them another alias");
         }
         if let Some(section) = field.with_hint(MODELS_HINT).section() {

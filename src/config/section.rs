@@ -10,9 +10,8 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::problem::Problems;
+use super::words::{meant, nearest, shown, shown_key, unsupported};
 use crate::limits;
-
-const SHOWN_CHARS_MAX: usize = 60;
 
 /// An object whose keys are fixed. It remembers what was asked for and refuses the rest at the end.
 #[derive(Debug)]
@@ -83,11 +82,7 @@ impl<'a> Section<'a> {
         hint: &str,
         read: impl FnOnce(&Field<'a>) -> Option<T>,
     ) -> Option<T> {
-        let field = self.field(key, hint.to_owned())?;
-        if matches!(field.value, Value::NullKeyword(_)) {
-            return None;
-        }
-        read(&field)
+        read(&self.given(key, hint)?)
     }
 
     pub(super) fn required<T>(
@@ -112,6 +107,12 @@ impl<'a> Section<'a> {
             hint,
             ..field.clone()
         })
+    }
+
+    /// The value of a key, unless it is null.
+    pub(super) fn given(&mut self, key: &'static str, hint: &str) -> Option<Field<'a>> {
+        self.field(key, hint.to_owned())
+            .filter(|field| !matches!(field.value, Value::NullKeyword(_)))
     }
 
     /// Refuses every key that was not asked for; those of the contract in `later` by name.
@@ -188,14 +189,6 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Text, or null for none.
-    pub(super) fn text_or_null(&self) -> Option<&'a str> {
-        match self.value {
-            Value::NullKeyword(_) => None,
-            _ => self.text(),
-        }
-    }
-
     pub(super) fn flag(&self) -> Option<bool> {
         match self.value {
             Value::BooleanLit(flag) => Some(flag.value),
@@ -208,16 +201,12 @@ impl<'a> Field<'a> {
             Value::NumberLit(number) => whole(number.value),
             _ => None,
         };
-        match number.filter(|number| range.contains(number)) {
-            Some(number) => {
-                let fits = T::try_from(number).ok();
-                Some(fits.expect("the range lies within the type"))
-            }
-            None => {
-                let (start, end) = range.into_inner();
-                self.expected(&format!("a whole number from {start} to {end}"))
-            }
+        if let Some(number) = number.filter(|number| range.contains(number)) {
+            let fits = T::try_from(number).ok();
+            return Some(fits.expect("the range lies within the type"));
         }
+        let (start, end) = range.into_inner();
+        self.expected(&format!("a whole number from {start} to {end}"))
     }
 
     pub(super) fn seconds(&self, zero: Zero) -> Option<f64> {
@@ -323,57 +312,4 @@ fn whole(text: &str) -> Option<u64> {
     let exact = number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number);
     // Display of a float has no exponent, and no point where there is no fraction.
     exact.then(|| number.abs().to_string().parse().ok())?
-}
-
-fn unsupported(name: &str) -> (String, String) {
-    (
-        format!("`{name}` is part of the contract but not supported by this version yet"),
-        "remove it".to_owned(),
-    )
-}
-
-/// The known word that was probably meant, or all of them.
-pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
-    match meant(word, known) {
-        Some(known) => format!("did you mean `{known}`?"),
-        None => format!("{all}: {}", known.join(", ")),
-    }
-}
-
-fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // A hostile file has many long keys; each costs its length times the known ones.
-    if word.len() > SHOWN_CHARS_MAX {
-        return None;
-    }
-    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
-    // A third of the letters may be wrong.
-    let close = |known: &&str| distance(known) <= known.len() / 3;
-    known.iter().copied().min_by_key(distance).filter(close)
-}
-
-fn shown(value: &Value<'_>) -> String {
-    match value {
-        Value::StringLit(text) => format!("a string {:?}", shorten(&text.value)),
-        Value::NumberLit(number) => shorten(number.value),
-        Value::BooleanLit(flag) => flag.value.to_string(),
-        Value::Object(_) => "an object".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::NullKeyword(_) => "null".to_owned(),
-    }
-}
-
-fn shown_key(key: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    if !key.is_empty() && key.chars().all(plain) {
-        shorten(key)
-    } else {
-        format!("{:?}", shorten(key))
-    }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -43,7 +43,11 @@ impl Source {
             .map_err(fault)?;
         let name = path.display().to_string();
         String::from_utf8(bytes)
-            .map(|text| Self { name, text })
+            .map(|text| {
+                // Some editors put a byte order mark there, which nobody can see.
+                let text = text.trim_start_matches('\u{feff}').to_owned();
+                Self { name, text }
+            })
             .map_err(|error| not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
     }
 }

@@ -102,8 +102,11 @@ fn told(content: &[u8], path: &str) -> String {
 }
 
 #[test]
-fn a_linked_file_is_read() {
-    let config = load_file(&OneFile(b"{}".to_vec()), Path::new("/link/config.json"));
+fn a_linked_file_is_read_without_its_byte_order_mark() {
+    let config = load_file(
+        &OneFile(b"\xef\xbb\xbf{}".to_vec()),
+        Path::new("/link/config.json"),
+    );
     assert_eq!(config.unwrap(), Config::default());
 }
 

@@ -80,8 +80,8 @@ fn words(error: &ParseError) -> (&'static str, &'static str) {
         ),
         Kind::String(kind) => string_words(kind),
         Kind::UnexpectedCloseBrace | Kind::UnexpectedCloseBracket => (
-            "unexpected closing bracket",
-            "check that every { has its } and every [ its ]",
+            "expected a value, found a closing bracket",
+            "write the value, and check that every { has its } and every [ its ]",
         ),
         Kind::UnexpectedColon | Kind::UnexpectedComma => (
             "expected a value here",

@@ -1,6 +1,6 @@
 //! The presets as a table, and what the configuration puts on top of them.
 
-use super::*;
+use super::{Level as L, SendRule as S, WriteRule as W, *};
 use crate::config::{LineageError, PresetConfig, ToolConfig};
 
 fn preset(extends: &str, tools: &[(&str, Option<bool>, Option<f64>)]) -> PresetConfig {
@@ -31,7 +31,6 @@ fn the_built_in_presets_are_these() {
         .iter()
         .map(|p| (p.name.as_str(), p.level, p.may_create, p.send, p.writes))
         .collect();
-    use {Level as L, SendRule as S, WriteRule as W};
     assert_eq!(
         rows,
         [

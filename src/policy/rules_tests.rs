@@ -6,11 +6,9 @@ use crate::policy::Presets;
 
 const PRESETS: [&str; 4] = ["yolo", "trusted", "sandboxed", "worker"];
 
-fn of_presets<T>(rule: impl Fn(&Preset) -> T) -> Vec<(&'static str, T)> {
+fn of_presets<T>(rule: impl Fn(&Preset) -> T) -> [(&'static str, T); 4] {
     let presets = Presets::new(&PermissionsConfig::default()).unwrap();
-    PRESETS
-        .map(|name| (name, rule(presets.get(name).unwrap())))
-        .to_vec()
+    PRESETS.map(|name| (name, rule(presets.get(name).unwrap())))
 }
 
 fn id(text: &str) -> AgentId {

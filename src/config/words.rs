@@ -1,0 +1,73 @@
+//! Pieces of what is told about a configuration: short, on one line, and cheap whatever the file
+//! holds. They never decide that something is wrong.
+
+use jsonc_parser::ast::Value;
+
+const SHOWN_CHARS_MAX: usize = 60;
+const LISTED_MAX: usize = 20;
+const COMPARED_MAX: usize = 100;
+
+pub(super) fn unsupported(name: &str) -> (String, String) {
+    (
+        format!("`{name}` is part of the contract but not supported by this version yet"),
+        "remove it".to_owned(),
+    )
+}
+
+/// The known word that was probably meant, or all of them.
+pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
+    if let Some(known) = meant(word, known) {
+        return format!("did you mean `{known}`?");
+    }
+    let listed: Vec<_> = known.iter().take(LISTED_MAX).map(|w| shorten(w)).collect();
+    let more = if known.len() > LISTED_MAX {
+        ", …"
+    } else {
+        ""
+    };
+    format!("{all}: {}{more}", listed.join(", "))
+}
+
+pub(super) fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    // A hostile file has many long keys; each costs its length times the known ones.
+    if word.len() > SHOWN_CHARS_MAX {
+        return None;
+    }
+    let known = known.iter().copied().take(COMPARED_MAX);
+    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
+    // A third of the letters may be wrong.
+    let close = |known: &&str| distance(known) <= known.len() / 3;
+    known.min_by_key(distance).filter(close)
+}
+
+pub(super) fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::StringLit(text) => format!("a string {}", quoted(&text.value)),
+        Value::NumberLit(number) => shorten(number.value),
+        Value::BooleanLit(flag) => flag.value.to_string(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::NullKeyword(_) => "null".to_owned(),
+    }
+}
+
+pub(super) fn shown_key(key: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if !key.is_empty() && key.chars().all(plain) {
+        shorten(key)
+    } else {
+        quoted(key)
+    }
+}
+
+/// Text of the file as it may stand in a message: on one line, and short.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", shorten(text))
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
