@@ -17,9 +17,13 @@ pub(super) fn unsupported(name: &str) -> (String, String) {
 /// The known word that was probably meant, or all of them.
 pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
     if let Some(known) = meant(word, known) {
-        return format!("did you mean `{known}`?");
+        return format!("did you mean `{}`?", shown_key(known));
     }
-    let listed: Vec<_> = known.iter().take(LISTED_MAX).map(|w| shorten(w)).collect();
+    let listed: Vec<_> = known
+        .iter()
+        .take(LISTED_MAX)
+        .map(|w| shown_key(w))
+        .collect();
     let more = if known.len() > LISTED_MAX {
         ", …"
     } else {
@@ -29,11 +33,12 @@ pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
 }
 
 pub(super) fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // A hostile file has many long keys; each costs its length times the known ones.
-    if word.len() > SHOWN_CHARS_MAX {
+    // A comparison costs the product of both lengths, and a hostile file has many long names.
+    let short = |word: &&str| word.len() <= SHOWN_CHARS_MAX;
+    if !short(&word) {
         return None;
     }
-    let known = known.iter().copied().take(COMPARED_MAX);
+    let known = known.iter().copied().filter(short).take(COMPARED_MAX);
     let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
     // A third of the letters may be wrong.
     let close = |known: &&str| distance(known) <= known.len() / 3;
