@@ -6,16 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::limits::{AGENT_ID_CHARS_MAX, REQUEST_ID_CHARS_MAX};
 
 /// The name of an agent: at most 63 characters of `[A-Za-z0-9._-]` after an optional leading dot,
 /// starting with a letter or digit, without `..`.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
 #[schemars(with = "String")]
 pub struct AgentId(Arc<str>);
 
@@ -38,16 +36,12 @@ impl AgentId {
         let stem = text.strip_prefix('.').unwrap_or(text);
         let well_formed = stem.len() <= AGENT_ID_CHARS_MAX
             && stem.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && stem
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+            && stem.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
             && !stem.contains("..");
         if well_formed {
             Ok(Self(text.into()))
         } else {
-            Err(IdError::Agent {
-                shown: shorten(text),
-            })
+            Err(IdError::Agent { shown: shorten(text) })
         }
     }
 
@@ -66,10 +60,8 @@ impl AgentId {
 }
 
 /// The name of one turn of one agent, chosen by the caller or drawn by the server.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
 #[schemars(with = "String")]
 pub struct RequestId(Arc<str>);
 
@@ -77,9 +69,7 @@ impl RequestId {
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let chars = text.chars().take(REQUEST_ID_CHARS_MAX + 1).count();
         if chars == 0 || chars > REQUEST_ID_CHARS_MAX || text.chars().any(char::is_control) {
-            return Err(IdError::Request {
-                shown: shorten(text),
-            });
+            return Err(IdError::Request { shown: shorten(text) });
         }
         Ok(Self(text.into()))
     }
@@ -88,11 +78,6 @@ impl RequestId {
         &self.0
     }
 }
-
-/// Turns of one agent, counted from 1 in memory. Work carries it, so that what a finished turn
-/// started cannot reach the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TurnId(pub u64);
 
 fn shorten(text: &str) -> String {
     text.chars().take(80).collect()
@@ -114,9 +99,9 @@ macro_rules! text_id {
             }
         }
 
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0.as_ref().to_owned()
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
@@ -126,6 +111,14 @@ macro_rules! text_id {
             }
         }
     };
+}
+
+impl std::str::FromStr for AgentId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        Self::parse(text)
+    }
 }
 
 text_id!(AgentId);
@@ -138,26 +131,15 @@ mod tests {
     #[test]
     fn agent_ids_follow_the_rule() {
         let longest = "a".repeat(AGENT_ID_CHARS_MAX);
-        for good in [
-            "a",
-            "0",
-            ".1",
-            ".quick",
-            "a.b-c_d",
-            "A9",
-            "a.",
-            &longest,
-            &format!(".{longest}"),
-        ] {
-            assert_eq!(
-                AgentId::parse(good).map(|id| id.to_string()).as_deref(),
-                Ok(good)
-            );
+        for good in
+            ["a", "0", ".1", ".quick", "a.b-c_d", "A9", "a.", &longest, &format!(".{longest}")]
+        {
+            assert_eq!(AgentId::parse(good).map(|id| id.to_string()).as_deref(), Ok(good));
         }
         let too_long = "a".repeat(AGENT_ID_CHARS_MAX + 1);
-        for bad in [
-            "", ".", "..", "..a", "a..b", "-a", "_a", "a b", "a/b", "é", "a\0", "%41", &too_long,
-        ] {
+        for bad in
+            ["", ".", "..", "..a", "a..b", "-a", "_a", "a b", "a/b", "é", "a\0", "%41", &too_long]
+        {
             assert!(AgentId::parse(bad).is_err(), "{bad:?}");
         }
     }

@@ -74,6 +74,8 @@ pub const SSE_LINE_BYTES_MAX: usize = 4 * MIB;
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * KIB;
 pub const PROVIDER_REQUEST_SECONDS: f64 = 120.0;
 pub const PROVIDER_STREAM_IDLE_SECONDS: f64 = 60.0;
+/// A file that holds a provider's key.
+pub const KEY_BYTES_MAX: u64 = 16 * KIB as u64;
 pub const TOKEN_PIECE_BYTES_MAX: usize = 64 * KIB;
 
 // Stopping.
@@ -98,22 +100,14 @@ pub const EXECUTING_CONFIGURED_MAX: usize = 65_536;
 pub const PRESET_CHAIN_MAX: usize = 16;
 pub const CONTEXT_WINDOW_TOKENS_MAX: u64 = 1_000_000_000;
 
-const _: () = assert!(
-    HEADER_BYTES_MAX < LIBRARY_HEADER_BYTES_MAX,
-    "our 431 has a body, hyper's none"
-);
-const _: () = assert!(
-    HEADER_FIELDS_MAX < LIBRARY_HEADER_FIELDS_MAX,
-    "our 431 has a body, hyper's none"
-);
-const _: () = assert!(
-    DRAIN_BYTES_MAX > BODY_BYTES_MAX,
-    "a body just over the limit is drained whole"
-);
-const _: () = assert!(
-    WAITING_SENDS_MAX < INBOX_MAX,
-    "a full queue of sends leaves room for a cancel"
-);
+const _: () =
+    assert!(HEADER_BYTES_MAX < LIBRARY_HEADER_BYTES_MAX, "our 431 has a body, hyper's none");
+const _: () =
+    assert!(HEADER_FIELDS_MAX < LIBRARY_HEADER_FIELDS_MAX, "our 431 has a body, hyper's none");
+const _: () =
+    assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX, "a body just over the limit is drained whole");
+const _: () =
+    assert!(WAITING_SENDS_MAX < INBOX_MAX, "a full queue of sends leaves room for a cancel");
 const _: () = assert!(
     OUTPUT_TOKENS_RESERVED < CONTEXT_WINDOW_TOKENS
         && CONTEXT_WINDOW_TOKENS <= CONTEXT_WINDOW_TOKENS_MAX,

@@ -24,9 +24,7 @@ pub fn load_file(fs: &dyn Fs, path: &Path) -> Result<Config, ConfigError> {
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let problems = Problems::new(source);
     let value = syntax::parse(&source.text, &problems);
-    let root = value
-        .as_ref()
-        .and_then(|value| Section::root(value, &problems));
+    let root = value.as_ref().and_then(|value| Section::root(value, &problems));
     let config = root.map(config).unwrap_or_default();
     problems.settle(config)
 }
@@ -47,12 +45,10 @@ fn config(mut root: Section<'_>) -> Config {
             default.max_concurrent_tools,
             |f| f.whole(1..=limits::CONCURRENT_TOOLS_CONFIGURED_MAX as u64),
         ),
-        skill_timeout: root.value("skill_timeout", default.skill_timeout, |f| {
-            f.seconds(Zero::Refused)
-        }),
-        turn_timeout: root.value("turn_timeout", default.turn_timeout, |f| {
-            f.seconds(Zero::Refused)
-        }),
+        skill_timeout: root
+            .value("skill_timeout", default.skill_timeout, |f| f.seconds(Zero::Refused)),
+        turn_timeout: root
+            .value("turn_timeout", default.turn_timeout, |f| f.seconds(Zero::Refused)),
         permissions: section(&mut root, "permissions", permissions).unwrap_or_default(),
         server: section(&mut root, "server", server).unwrap_or_default(),
     };
@@ -87,9 +83,8 @@ fn server(mut section: Section<'_>) -> ServerConfig {
         max_concurrent: section.value("max_concurrent", default.max_concurrent, |f| {
             f.whole(1..=limits::EXECUTING_CONFIGURED_MAX as u64)
         }),
-        shutdown_grace: section.value("shutdown_grace", default.shutdown_grace, |f| {
-            f.seconds(Zero::Allowed)
-        }),
+        shutdown_grace: section
+            .value("shutdown_grace", default.shutdown_grace, |f| f.seconds(Zero::Allowed)),
         log_level: section.value("log_level", default.log_level, |f| {
             f.choice(&LOG_LEVELS.map(|level| (level.name(), level)), &[])
         }),
@@ -98,13 +93,8 @@ fn server(mut section: Section<'_>) -> ServerConfig {
     server
 }
 
-const LOG_LEVELS: [LogLevel; 5] = [
-    LogLevel::Error,
-    LogLevel::Warn,
-    LogLevel::Info,
-    LogLevel::Debug,
-    LogLevel::Trace,
-];
+const LOG_LEVELS: [LogLevel; 5] =
+    [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug, LogLevel::Trace];
 
 fn host(field: &Field<'_>) -> Option<IpAddr> {
     match field.text()? {
@@ -124,9 +114,8 @@ fn host(field: &Field<'_>) -> Option<IpAddr> {
 fn permissions(mut section: Section<'_>) -> PermissionsConfig {
     let default = PermissionsConfig::default();
     let default_field = section.field("default_preset", String::new());
-    let default_preset = section.value("default_preset", default.default_preset, |f| {
-        f.text().map(str::to_owned)
-    });
+    let default_preset =
+        section.value("default_preset", default.default_preset, |f| f.text().map(str::to_owned));
     let preset_fields = section
         .field("presets", "write \"presets\": {\"name\": {…}}".to_owned())
         .and_then(|field| field.entries())
@@ -157,12 +146,7 @@ fn permissions(mut section: Section<'_>) -> PermissionsConfig {
         check_lineage(&field, &permissions, &names, &permissions.default_preset);
     }
     for (field, extends) in extends_fields {
-        check_lineage(
-            extends.as_ref().unwrap_or(field),
-            &permissions,
-            &names,
-            field.name,
-        );
+        check_lineage(extends.as_ref().unwrap_or(field), &permissions, &names, field.name);
     }
     permissions
 }
@@ -170,14 +154,11 @@ fn permissions(mut section: Section<'_>) -> PermissionsConfig {
 fn preset(mut section: Section<'_>) -> PresetConfig {
     let preset = PresetConfig {
         extends: section
-            .required("extends", "name the preset it starts from", |f| {
-                f.text().map(str::to_owned)
-            })
+            .required("extends", "name the preset it starts from", |f| f.text().map(str::to_owned))
             // The fault is told; whoever extends this preset is not to blame for it.
             .unwrap_or_else(|| PermissionsConfig::default().default_preset),
-        description: section.optional("description", "write a sentence", |f| {
-            f.text().map(str::to_owned)
-        }),
+        description: section
+            .optional("description", "write a sentence", |f| f.text().map(str::to_owned)),
         tools: section
             .field("tools", "write \"tools\": {\"name\": {…}}".to_owned())
             .and_then(|field| field.entries())
@@ -193,9 +174,8 @@ fn preset(mut section: Section<'_>) -> PresetConfig {
 fn tool(mut section: Section<'_>) -> ToolConfig {
     let tool = ToolConfig {
         enabled: section.optional("enabled", "leave it out to change nothing", Field::flag),
-        timeout: section.optional("timeout", "leave it out for `skill_timeout`", |f| {
-            f.seconds(Zero::Refused)
-        }),
+        timeout: section
+            .optional("timeout", "leave it out for `skill_timeout`", |f| f.seconds(Zero::Refused)),
     };
     section.finish(&["allowed_paths"]);
     tool
@@ -206,10 +186,7 @@ fn check_lineage(field: &Field<'_>, permissions: &PermissionsConfig, names: &[&s
     let Err(error) = permissions.lineage(preset) else {
         return;
     };
-    let direct = permissions
-        .presets
-        .get(preset)
-        .map(|preset| &preset.extends);
+    let direct = permissions.presets.get(preset).map(|preset| &preset.extends);
     match error {
         LineageError::Unknown { name } if name == preset || Some(&name) == direct => field.refuse(
             &format!("there is no preset {}", quoted(&name)),

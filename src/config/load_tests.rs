@@ -101,10 +101,7 @@ fn full() -> Config {
         allow_insecure_http: false,
         models: [("small".to_owned(), model("s", 131_072, 4096))].into(),
     };
-    let sleep = ToolConfig {
-        enabled: Some(false),
-        timeout: Some(3.0),
-    };
+    let sleep = ToolConfig { enabled: Some(false), timeout: Some(3.0) };
     let reader = PresetConfig {
         extends: "worker".to_owned(),
         description: Some("reads".to_owned()),
@@ -144,10 +141,7 @@ fn a_file_with_every_key_is_read_whole() {
 #[test]
 fn an_empty_object_is_the_default() {
     assert_eq!(load_text("{}").unwrap(), Config::default());
-    assert_eq!(
-        load_text(r#"{"default_model": null}"#).unwrap(),
-        Config::default()
-    );
+    assert_eq!(load_text(r#"{"default_model": null}"#).unwrap(), Config::default());
 }
 
 #[test]
@@ -173,22 +167,12 @@ fn urls_are_http_and_unencrypted_only_on_this_machine() {
         ))
         .is_ok()
     };
-    for url in [
-        "https://h/v1",
-        "http://localhost:1/v1",
-        "http://127.0.0.9",
-        "http://[::1]:8000/v1",
-    ] {
+    for url in ["https://h/v1", "http://localhost:1/v1", "http://127.0.0.9", "http://[::1]:8000/v1"]
+    {
         assert!(accepts(url, false), "{url}");
     }
-    for url in [
-        "h/v1",
-        "https://",
-        "file:///x",
-        "http://h:99999",
-        "http://u:p@h",
-        "http://h/?a=b",
-    ] {
+    for url in ["h/v1", "https://", "file:///x", "http://h:99999", "http://u:p@h", "http://h/?a=b"]
+    {
         assert!(!accepts(url, true), "{url}");
     }
     assert!(!accepts("http://10.0.0.1", false));
@@ -199,16 +183,10 @@ fn urls_are_http_and_unencrypted_only_on_this_machine() {
 fn a_model_is_named_by_alias_or_by_provider_and_id() {
     let accepts = |name: &str| {
         let providers = r#"{"p": {"type": "vllm", "models": {"m": {"id": "x"}}}}"#;
-        load_text(&format!(
-            r#"{{"default_model": "{name}", "providers": {providers}}}"#
-        ))
-        .is_ok()
+        load_text(&format!(r#"{{"default_model": "{name}", "providers": {providers}}}"#)).is_ok()
     };
     let names = ["m", "demo", "p/x", "p/any/thing", "x", "p/", "q/x"];
-    assert_eq!(
-        names.map(accepts),
-        [true, true, true, true, false, false, false]
-    );
+    assert_eq!(names.map(accepts), [true, true, true, true, false, false, false]);
 }
 
 #[test]
@@ -254,10 +232,7 @@ fn the_schema_lists_the_keys_that_are_read() {
     for pair in probe.lines().collect::<Vec<_>>().chunks(2) {
         let (path, _) = pair[0].split_once("_____: unknown key").unwrap();
         let path = path.rsplit(' ').next().unwrap();
-        let path = path
-            .replace(".p.", ".*.")
-            .replace(".m.", ".*.")
-            .replace(".t.", ".*.");
+        let path = path.replace(".p.", ".*.").replace(".m.", ".*.").replace(".t.", ".*.");
         let known = pair[1].strip_prefix("  hint: known keys here: ").unwrap();
         read.extend(known.split(", ").map(|key| format!("{path}{key}")));
     }
@@ -285,21 +260,11 @@ fn the_schema_and_the_reader_agree() {
         (r#"{"skill_timeout": 1e9}"#, false),
         (r#"{"max_tool_iterations": 1.5}"#, false),
         (r#"{"max_tool_iterations": 2.0}"#, true),
-        (
-            r#"{"providers": {"p": {"type": "demo", "models": {}}}}"#,
-            false,
-        ),
-        (
-            r#"{"providers": {"p": {"type": "azure", "models": {"m": {"id": "m"}}}}}"#,
-            false,
-        ),
+        (r#"{"providers": {"p": {"type": "demo", "models": {}}}}"#, false),
+        (r#"{"providers": {"p": {"type": "azure", "models": {"m": {"id": "m"}}}}}"#, false),
     ];
     for (file, accepted) in files {
-        assert_eq!(
-            (valid(file), load_text(file).is_ok()),
-            (accepted, accepted),
-            "{file}"
-        );
+        assert_eq!((valid(file), load_text(file).is_ok()), (accepted, accepted), "{file}");
     }
 }
 

@@ -29,17 +29,10 @@ pub enum ConfigError {
         "{}:{line}:{column}: the file is not UTF-8 text\n  hint: save it again as UTF-8",
         path.display()
     )]
-    NotText {
-        path: PathBuf,
-        line: usize,
-        column: usize,
-    },
+    NotText { path: PathBuf, line: usize, column: usize },
     /// The problems in the order of the file; `untold` more were found than are listed.
     #[error("{}", Report { problems, untold: *untold })]
-    Invalid {
-        problems: Vec<Problem>,
-        untold: usize,
-    },
+    Invalid { problems: Vec<Problem>, untold: usize },
 }
 
 /// One thing that is wrong, and where. Lines and columns count from 1, columns in characters.
@@ -54,13 +47,7 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            column,
-            message,
-            hint,
-        } = self;
+        let Self { file, line, column, message, hint } = self;
         write!(f, "{file}:{line}:{column}: {message}\n  hint: {hint}")
     }
 }
@@ -93,11 +80,7 @@ pub(super) struct Problems<'a> {
 
 impl<'a> Problems<'a> {
     pub(super) fn new(source: &'a Source) -> Self {
-        Self {
-            source,
-            found: RefCell::default(),
-            untold: Cell::default(),
-        }
+        Self { source, found: RefCell::default(), untold: Cell::default() }
     }
 
     pub(super) fn add(&self, offset: usize, message: String, hint: String) {

@@ -74,36 +74,26 @@ fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) 
     let key_env = section.given("api_key_env", "");
     let key_file = section.given("api_key_file", "");
     if let (Some(_), Some(second)) = (key_env, key_file) {
-        second.refuse_key(
-            "`api_key_env` and `api_key_file` are both given",
-            "keep one of them",
-        );
+        second.refuse_key("`api_key_env` and `api_key_file` are both given", "keep one of them");
     }
     let header_fields = section
-        .field(
-            "headers",
-            "write \"headers\": {\"name\": \"value\"}".to_owned(),
-        )
+        .field("headers", "write \"headers\": {\"name\": \"value\"}".to_owned())
         .and_then(|field| field.entries())
         .unwrap_or_default();
     let provider = ProviderConfig {
         // Without a type there is no configuration in the end, so that any stands in for it.
         kind: kind.unwrap_or(ProviderKind::Openai),
-        base_url: section.optional("base_url", "write a URL", |f| {
-            base_url(f, allow_insecure_http)
-        }),
+        base_url: section.optional("base_url", "write a URL", |f| base_url(f, allow_insecure_http)),
         api_key_env: section.optional("api_key_env", "name a variable", variable),
         api_key_file: section.optional("api_key_file", "name a file", absolute_path),
         auth_method: section.optional("auth_method", "leave it out for the usual one", |f| {
             f.choice(&AUTH_METHODS, &[])
         }),
         headers: headers(&header_fields),
-        request_timeout: section.value("request_timeout", request_timeout(), |f| {
-            f.seconds(Zero::Refused)
-        }),
-        stream_idle_timeout: section.value("stream_idle_timeout", stream_idle_timeout(), |f| {
-            f.seconds(Zero::Refused)
-        }),
+        request_timeout: section
+            .value("request_timeout", request_timeout(), |f| f.seconds(Zero::Refused)),
+        stream_idle_timeout: section
+            .value("stream_idle_timeout", stream_idle_timeout(), |f| f.seconds(Zero::Refused)),
         allow_insecure_http,
         models: section
             .required("models", MODELS_HINT, |f| models(name, f, names))
@@ -183,19 +173,14 @@ fn model(mut section: Section<'_>) -> ModelConfig {
     let id = section.required("id", "name the model as its provider does", Field::text);
     let model = ModelConfig {
         id: id.unwrap_or_default().to_owned(),
-        context_window: section.value("context_window", context_window(), |f| {
-            f.whole(tokens.clone())
-        }),
+        context_window: section
+            .value("context_window", context_window(), |f| f.whole(tokens.clone())),
         max_output: section.value("max_output", max_output(), |f| f.whole(tokens)),
     };
     if let Some(field) = output.or(window)
         && model.context_window <= model.max_output
     {
-        let ModelConfig {
-            context_window,
-            max_output,
-            ..
-        } = model;
+        let ModelConfig { context_window, max_output, .. } = model;
         field.refuse(
             &format!(
                 "the context window of {context_window} tokens has no room beside an answer of \
@@ -241,10 +226,7 @@ fn headers(fields: &[Field<'_>]) -> BTreeMap<String, String> {
         };
         let rest = value.replace(AGENT, "");
         if http::HeaderValue::from_str(&rest).is_err() || !rest.is_ascii() {
-            field.refuse(
-                "this is no header value",
-                "use visible ASCII characters and spaces only",
-            );
+            field.refuse("this is no header value", "use visible ASCII characters and spaces only");
         }
         if rest.contains("${") {
             field.refuse(
@@ -288,7 +270,5 @@ fn base_url(field: &Field<'_>, allow_insecure_http: bool) -> Option<String> {
 fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
-        || address
-            .parse()
-            .is_ok_and(|address: IpAddr| address.is_loopback())
+        || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }

@@ -70,9 +70,7 @@ impl<'a> Section<'a> {
         read: impl FnOnce(&Field<'a>) -> Option<T>,
     ) -> T {
         let hint = format!("leave `{key}` out for the default, {default}");
-        self.field(key, hint)
-            .and_then(|field| read(&field))
-            .unwrap_or(default)
+        self.field(key, hint).and_then(|field| read(&field)).unwrap_or(default)
     }
 
     /// A key that may be left out or null.
@@ -103,10 +101,7 @@ impl<'a> Section<'a> {
     pub(super) fn field(&mut self, key: &'static str, hint: String) -> Option<Field<'a>> {
         self.known.push(key);
         let field = self.fields.iter().find(|field| field.name == key)?;
-        Some(Field {
-            hint,
-            ..field.clone()
-        })
+        Some(Field { hint, ..field.clone() })
     }
 
     /// The value of a key, unless it is null.
@@ -143,28 +138,17 @@ impl<'a> Field<'a> {
         hint: String,
         problems: &'a Problems<'a>,
     ) -> Self {
-        Self {
-            name,
-            path,
-            key_at,
-            value,
-            hint,
-            problems,
-        }
+        Self { name, path, key_at, value, hint, problems }
     }
 
     pub(super) fn with_hint(&self, hint: &str) -> Self {
-        Self {
-            hint: hint.to_owned(),
-            ..self.clone()
-        }
+        Self { hint: hint.to_owned(), ..self.clone() }
     }
 
     /// Adds a problem at the value.
     pub(super) fn refuse(&self, message: &str, hint: &str) {
         let message = format!("{}: {message}", self.path);
-        self.problems
-            .add(self.value.start(), message, hint.to_owned());
+        self.problems.add(self.value.start(), message, hint.to_owned());
     }
 
     /// Adds a problem at the key.

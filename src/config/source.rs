@@ -20,17 +20,11 @@ impl Source {
     /// under version control elsewhere and link to it.
     pub fn read(fs: &dyn Fs, path: &Path) -> Result<Self, ConfigError> {
         let fault = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => ConfigError::Missing {
-                path: path.to_owned(),
-            },
-            io::ErrorKind::FileTooLarge => ConfigError::TooLarge {
-                path: path.to_owned(),
-                bytes_max: limits::CONFIG_BYTES_MAX,
-            },
-            _ => ConfigError::Read {
-                path: path.to_owned(),
-                source,
-            },
+            io::ErrorKind::NotFound => ConfigError::Missing { path: path.to_owned() },
+            io::ErrorKind::FileTooLarge => {
+                ConfigError::TooLarge { path: path.to_owned(), bytes_max: limits::CONFIG_BYTES_MAX }
+            }
+            _ => ConfigError::Read { path: path.to_owned(), source },
         };
         let resolved = fs.canonical(path).map_err(fault)?;
         let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
@@ -55,11 +49,7 @@ impl Source {
 fn not_text(path: &Path, bytes: &[u8], valid_bytes: usize) -> ConfigError {
     let text = str::from_utf8(&bytes[..valid_bytes]).expect("text is valid up to its first fault");
     let Position { line, column } = position(text, valid_bytes);
-    ConfigError::NotText {
-        path: path.to_owned(),
-        line,
-        column,
-    }
+    ConfigError::NotText { path: path.to_owned(), line, column }
 }
 
 /// Both count from 1, columns in characters.

@@ -103,20 +103,14 @@ fn told(content: &[u8], path: &str) -> String {
 
 #[test]
 fn a_linked_file_is_read_without_its_byte_order_mark() {
-    let config = load_file(
-        &OneFile(b"\xef\xbb\xbf{}".to_vec()),
-        Path::new("/link/config.json"),
-    );
+    let config = load_file(&OneFile(b"\xef\xbb\xbf{}".to_vec()), Path::new("/link/config.json"));
     assert_eq!(config.unwrap(), Config::default());
 }
 
 #[test]
 fn what_cannot_be_read_is_told_apart() {
     assert_eq!(told(b"{}", "/gone"), "there is no configuration file /gone");
-    assert_eq!(
-        told(b"{}", "/locked"),
-        "cannot read the configuration file /locked"
-    );
+    assert_eq!(told(b"{}", "/locked"), "cannot read the configuration file /locked");
     assert_eq!(told(b"{}", "/"), "cannot read the configuration file /");
     assert_eq!(
         told(b"{\n  \"\xc3\xa9\xff\"}", "/link/config.json"),

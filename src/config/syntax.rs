@@ -45,48 +45,39 @@ fn words(error: &ParseError) -> (&'static str, &'static str) {
             "a number needs digits on both sides of its point",
             "write 0.5 for .5, and 5.0 or 5 for 5.",
         ),
-        Kind::ExpectedColonAfterObjectKey => (
-            "expected `:` after the key",
-            "write \"key\": value, with the key in double quotes",
-        ),
-        Kind::ExpectedObjectValue => (
-            "expected a value after `:`",
-            "write the value, or remove the key",
-        ),
+        Kind::ExpectedColonAfterObjectKey => {
+            ("expected `:` after the key", "write \"key\": value, with the key in double quotes")
+        }
+        Kind::ExpectedObjectValue => {
+            ("expected a value after `:`", "write the value, or remove the key")
+        }
         Kind::ExpectedDigit
         | Kind::ExpectedDigitFollowingNegativeSign
         | Kind::ExpectedPlusMinusOrDigitInNumberLiteral
         | Kind::HexadecimalNumbersNotAllowed
         | Kind::UnaryPlusNumbersNotAllowed
-        | Kind::NonFiniteNumbersNotAllowed => (
-            "this is no JSON number",
-            "write a decimal number such as 5, 0.5 or -1",
-        ),
-        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => (
-            "expected a key or `}`",
-            "write keys in double quotes, and a comma between members",
-        ),
-        Kind::ExpectedComma => (
-            "expected a comma",
-            "put a comma between this value and the next",
-        ),
+        | Kind::NonFiniteNumbersNotAllowed => {
+            ("this is no JSON number", "write a decimal number such as 5, 0.5 or -1")
+        }
+        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => {
+            ("expected a key or `}`", "write keys in double quotes, and a comma between members")
+        }
+        Kind::ExpectedComma => ("expected a comma", "put a comma between this value and the next"),
         Kind::MultipleRootJsonValues => (
             "expected the end of the file",
             "a configuration is one object; remove what follows it",
         ),
-        Kind::SingleQuotedStringsNotAllowed => (
-            "strings have double quotes",
-            "write \"text\" instead of 'text'",
-        ),
+        Kind::SingleQuotedStringsNotAllowed => {
+            ("strings have double quotes", "write \"text\" instead of 'text'")
+        }
         Kind::String(kind) => string_words(kind),
         Kind::UnexpectedCloseBrace | Kind::UnexpectedCloseBracket => (
             "expected a value, found a closing bracket",
             "write the value, and check that every { has its } and every [ its ]",
         ),
-        Kind::UnexpectedColon | Kind::UnexpectedComma => (
-            "expected a value here",
-            "write the value, or remove the sign",
-        ),
+        Kind::UnexpectedColon | Kind::UnexpectedComma => {
+            ("expected a value here", "write the value, or remove the sign")
+        }
         Kind::UnexpectedToken | Kind::UnexpectedWord => (
             "this is no JSON value",
             "write text in double quotes; only true, false and null stand without",
@@ -94,10 +85,9 @@ fn words(error: &ParseError) -> (&'static str, &'static str) {
         Kind::UnterminatedArray => ("this `[` is never closed", "add the missing ]"),
         Kind::UnterminatedObject => ("this `{` is never closed", "add the missing }"),
         Kind::UnterminatedCommentBlock => ("this comment is never closed", "add the missing */"),
-        Kind::NestingDepthExceeded => (
-            "the brackets are nested too deeply",
-            "no key of a configuration lies this deep",
-        ),
+        Kind::NestingDepthExceeded => {
+            ("the brackets are nested too deeply", "no key of a configuration lies this deep")
+        }
         Kind::CommentsNotAllowed | Kind::TrailingCommasNotAllowed => {
             unreachable!("comments and trailing commas are allowed")
         }
@@ -107,10 +97,9 @@ fn words(error: &ParseError) -> (&'static str, &'static str) {
 fn string_words(kind: &ParseStringErrorKind) -> (&'static str, &'static str) {
     use ParseStringErrorKind as Kind;
     match kind {
-        Kind::UnterminatedStringLiteral => (
-            "this string is never closed",
-            "add the missing double quote",
-        ),
+        Kind::UnterminatedStringLiteral => {
+            ("this string is never closed", "add the missing double quote")
+        }
         Kind::InvalidEscapeInSingleQuoteString
         | Kind::InvalidEscapeInDoubleQuoteString
         | Kind::ExpectedFourHexDigits

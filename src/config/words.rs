@@ -19,16 +19,8 @@ pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
     if let Some(known) = meant(word, known) {
         return format!("did you mean `{}`?", shown_key(known));
     }
-    let listed: Vec<_> = known
-        .iter()
-        .take(LISTED_MAX)
-        .map(|w| shown_key(w))
-        .collect();
-    let more = if known.len() > LISTED_MAX {
-        ", …"
-    } else {
-        ""
-    };
+    let listed: Vec<_> = known.iter().take(LISTED_MAX).map(|w| shown_key(w)).collect();
+    let more = if known.len() > LISTED_MAX { ", …" } else { "" };
     format!("{all}: {}{more}", listed.join(", "))
 }
 
@@ -58,11 +50,7 @@ pub(super) fn shown(value: &Value<'_>) -> String {
 
 pub(super) fn shown_key(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    if !key.is_empty() && key.chars().all(plain) {
-        shorten(key)
-    } else {
-        quoted(key)
-    }
+    if !key.is_empty() && key.chars().all(plain) { shorten(key) } else { quoted(key) }
 }
 
 /// Text of the file as it may stand in a message: on one line, and short.

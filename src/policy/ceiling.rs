@@ -60,10 +60,7 @@ mod tests {
     use crate::policy::Presets;
 
     fn refused(reason: Reason, message: &str) -> Result<(), Refusal> {
-        Err(Refusal {
-            reason,
-            message: message.to_owned(),
-        })
+        Err(Refusal { reason, message: message.to_owned() })
     }
 
     #[test]

@@ -58,11 +58,7 @@ pub struct Permissions {
 
 impl Permissions {
     pub fn new(preset: Arc<Preset>, write_paths: Vec<PathBuf>) -> Self {
-        Self {
-            disabled_tools: preset.disabled_tools.clone(),
-            preset,
-            write_paths,
-        }
+        Self { disabled_tools: preset.disabled_tools.clone(), preset, write_paths }
     }
 
     /// Those of a child: what its parent lacks, it lacks too. Whether it may exist is for `ceiling`.

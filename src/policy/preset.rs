@@ -50,12 +50,9 @@ impl Preset {
         let (level, may_create, send, writes) = match preset {
             BuiltIn::Yolo => (Level::Yolo, true, SendRule::Anyone, WriteRule::ByLevel),
             BuiltIn::Trusted => (Level::Trusted, true, SendRule::Anyone, WriteRule::ByLevel),
-            BuiltIn::Sandboxed => (
-                Level::Sandboxed,
-                false,
-                SendRule::ParentOnly,
-                WriteRule::ListedInCwd,
-            ),
+            BuiltIn::Sandboxed => {
+                (Level::Sandboxed, false, SendRule::ParentOnly, WriteRule::ListedInCwd)
+            }
             BuiltIn::Worker => (Level::Sandboxed, false, SendRule::Nobody, WriteRule::Never),
         };
         Self {
@@ -71,10 +68,7 @@ impl Preset {
     }
 
     fn custom(name: &str, lineage: &Lineage<'_>) -> Result<Self, PolicyError> {
-        let mut preset = Self {
-            name: name.to_owned(),
-            ..Self::built_in(lineage.base)
-        };
+        let mut preset = Self { name: name.to_owned(), ..Self::built_in(lineage.base) };
         for layer in &lineage.layers {
             // A description tells about one preset, not about those that extend it.
             preset.description.clone_from(&layer.description);
@@ -108,14 +102,12 @@ pub struct Presets {
 
 impl Presets {
     pub fn new(config: &PermissionsConfig) -> Result<Self, PolicyError> {
-        let mut presets: Vec<_> = BuiltIn::ALL
-            .map(|preset| Arc::new(Preset::built_in(preset)))
-            .to_vec();
+        let mut presets: Vec<_> =
+            BuiltIn::ALL.map(|preset| Arc::new(Preset::built_in(preset))).to_vec();
         for name in config.presets.keys() {
-            let lineage = config.lineage(name).map_err(|source| PolicyError::Preset {
-                name: name.clone(),
-                source,
-            })?;
+            let lineage = config
+                .lineage(name)
+                .map_err(|source| PolicyError::Preset { name: name.clone(), source })?;
             presets.push(Arc::new(Preset::custom(name, &lineage)?));
         }
         let default = find(&presets, &config.default_preset)?.clone();
@@ -137,13 +129,10 @@ impl Presets {
 }
 
 fn find<'a>(presets: &'a [Arc<Preset>], name: &str) -> Result<&'a Arc<Preset>, PolicyError> {
-    presets
-        .iter()
-        .find(|preset| preset.name == name)
-        .ok_or_else(|| PolicyError::UnknownPreset {
-            name: name.to_owned(),
-            known: presets.iter().map(|preset| preset.name.clone()).collect(),
-        })
+    presets.iter().find(|preset| preset.name == name).ok_or_else(|| PolicyError::UnknownPreset {
+        name: name.to_owned(),
+        known: presets.iter().map(|preset| preset.name.clone()).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -15,13 +15,8 @@ fn preset(extends: &str, tools: &[(&str, Option<bool>, Option<f64>)]) -> PresetC
 }
 
 fn config(presets: &[(&str, PresetConfig)]) -> PermissionsConfig {
-    let presets = presets
-        .iter()
-        .map(|(name, preset)| ((*name).to_owned(), preset.clone()));
-    PermissionsConfig {
-        presets: presets.collect(),
-        ..PermissionsConfig::default()
-    }
+    let presets = presets.iter().map(|(name, preset)| ((*name).to_owned(), preset.clone()));
+    PermissionsConfig { presets: presets.collect(), ..PermissionsConfig::default() }
 }
 
 #[test]
@@ -36,13 +31,7 @@ fn the_built_in_presets_are_these() {
         [
             ("yolo", L::Yolo, true, S::Anyone, W::ByLevel),
             ("trusted", L::Trusted, true, S::Anyone, W::ByLevel),
-            (
-                "sandboxed",
-                L::Sandboxed,
-                false,
-                S::ParentOnly,
-                W::ListedInCwd
-            ),
+            ("sandboxed", L::Sandboxed, false, S::ParentOnly, W::ListedInCwd),
             ("worker", L::Sandboxed, false, S::Nobody, W::Never),
         ]
     );
@@ -54,28 +43,12 @@ fn a_custom_preset_has_the_rules_of_its_base_and_the_tools_of_its_chain() {
     let config = config(&[
         (
             "quiet",
-            preset(
-                "worker",
-                &[
-                    ("sleep", Some(false), Some(1.5)),
-                    ("echo", Some(false), None),
-                ],
-            ),
+            preset("worker", &[("sleep", Some(false), Some(1.5)), ("echo", Some(false), None)]),
         ),
-        (
-            "louder",
-            preset(
-                "quiet",
-                &[("echo", Some(true), None), ("glob", None, Some(2.0))],
-            ),
-        ),
+        ("louder", preset("quiet", &[("echo", Some(true), None), ("glob", None, Some(2.0))])),
     ]);
     assert_eq!(
-        Presets::new(&config)
-            .unwrap()
-            .get("louder")
-            .unwrap()
-            .as_ref(),
+        Presets::new(&config).unwrap().get("louder").unwrap().as_ref(),
         &Preset {
             name: "louder".to_owned(),
             description: Some("like quiet".to_owned()),
@@ -107,25 +80,17 @@ fn an_unknown_preset_is_told_with_the_known_ones() {
 fn presets_that_lead_nowhere_are_refused() {
     let build = |presets: &[(&str, PresetConfig)]| Presets::new(&config(presets)).unwrap_err();
     let name = || "a".to_owned();
-    let refused = |source| PolicyError::Preset {
-        name: name(),
-        source,
-    };
+    let refused = |source| PolicyError::Preset { name: name(), source };
     assert_eq!(
         build(&[("a", preset("b", &[])), ("b", preset("a", &[]))]),
         refused(LineageError::Endless { name: name() })
     );
     assert_eq!(
         build(&[("a", preset("gone", &[]))]),
-        refused(LineageError::Unknown {
-            name: "gone".to_owned()
-        })
+        refused(LineageError::Unknown { name: "gone".to_owned() })
     );
     assert_eq!(
         build(&[("a", preset("yolo", &[("echo", None, Some(-1.0))]))]),
-        PolicyError::Timeout {
-            preset: name(),
-            tool: "echo".to_owned()
-        }
+        PolicyError::Timeout { preset: name(), tool: "echo".to_owned() }
     );
 }

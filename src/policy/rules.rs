@@ -91,10 +91,7 @@ pub fn normal(base: &Path, path: &Path) -> PathBuf {
 }
 
 fn policy(message: String) -> Refusal {
-    Refusal {
-        reason: Reason::Policy,
-        message,
-    }
+    Refusal { reason: Reason::Policy, message }
 }
 
 #[cfg(test)]

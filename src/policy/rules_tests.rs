@@ -21,9 +21,7 @@ fn only_sandboxed_agents_take_write_paths() {
         write_paths(preset, Path::new("/work"), &["out".into()]).map_err(|e| e.to_string())
     });
     let needless = |preset, level| {
-        Err(format!(
-            "`allowed_write_paths` is for sandboxed agents; `{preset}` is {level}"
-        ))
+        Err(format!("`allowed_write_paths` is for sandboxed agents; `{preset}` is {level}"))
     };
     assert_eq!(
         told,
@@ -46,11 +44,9 @@ fn write_paths_lie_in_the_working_directory() {
     };
     assert_eq!(
         check(&[".", "a/../b", "/work/here/c", "../here/d"]),
-        Ok(
-            ["/work/here", "/work/here/b", "/work/here/c", "/work/here/d"]
-                .map(PathBuf::from)
-                .to_vec()
-        )
+        Ok(["/work/here", "/work/here/b", "/work/here/c", "/work/here/d"]
+            .map(PathBuf::from)
+            .to_vec())
     );
     for outside in ["..", "/work", "/work/hereafter", "a/../../x", "/../etc"] {
         let message = format!("{outside} lies outside the working directory");
@@ -101,9 +97,7 @@ fn closed_paths_are_closed_below_yolo() {
         ]
         .map(|path| blocked(Path::new(path), level, home, &extra))
     };
-    let yes_then_no = [
-        true, true, true, true, true, true, true, false, false, false,
-    ];
+    let yes_then_no = [true, true, true, true, true, true, true, false, false, false];
     assert_eq!(closed(Level::Sandboxed), yes_then_no);
     assert_eq!(closed(Level::Trusted), yes_then_no);
     assert_eq!(closed(Level::Yolo), [false; 10]);

@@ -10,7 +10,7 @@ pub trait Blocking: Send + Sync {
     fn run(&self, job: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, ()>;
 }
 
-impl dyn Blocking {
+impl dyn Blocking + '_ {
     /// Runs `job` and returns what it returned.
     pub async fn call<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = oneshot::channel();
@@ -19,8 +19,6 @@ impl dyn Blocking {
             let _ = sender.send(job());
         }))
         .await;
-        receiver
-            .await
-            .expect("a blocking job sends its value before it ends")
+        receiver.await.expect("a blocking job sends its value before it ends")
     }
 }

@@ -16,7 +16,7 @@ pub trait Chance: Send + Sync {
     fn fill(&self, what_for: Use, bytes: &mut [u8]);
 }
 
-impl dyn Chance {
+impl dyn Chance + '_ {
     /// Returns `digits` lower-case hexadecimal characters.
     pub fn hex(&self, what_for: Use, digits: usize) -> String {
         let mut bytes = vec![0; digits.div_ceil(2)];

@@ -17,9 +17,12 @@ pub trait Fs: Send + Sync {
     fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
 }
 
-/// A directory held open. Paths are relative, with any number of plain components (no `..`, no
-/// root); a symbolic link anywhere on the way is refused with `ErrorKind::FilesystemLoop`.
-/// The path `.` is the directory itself.
+/// A directory held open. Paths are relative, with any number of plain components; `..` and a root
+/// are refused with `InvalidInput`, a symbolic link on the way to the last component with
+/// [`LinkRefused`]. At the last component `dir`, `open` and `set_mode` refuse a link too; the other
+/// methods are about the link itself.
+/// The path `.`, or an empty one, is the directory itself, which `dir`, `stat` and `set_mode` take.
+/// New files and directories have the given mode less the process's umask.
 pub trait Dir: Send + Sync {
     fn dir(&self, path: &Path) -> io::Result<Arc<dyn Dir>>;
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
@@ -54,7 +57,27 @@ pub trait File: Send + Sync {
     fn try_lock(&self) -> io::Result<()>;
 }
 
-/// How a file is opened. A path that is no regular file is refused.
+/// A symbolic link was in the way. `io::ErrorKind` has no stable word for it, so this is the inner
+/// error of the `io::Error` that refuses one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a symbolic link is in the way")]
+pub struct LinkRefused;
+
+impl LinkRefused {
+    /// Whether `error` is the refusal of a link.
+    pub fn is(error: &io::Error) -> bool {
+        matches!(error.get_ref(), Some(inner) if inner.is::<Self>())
+    }
+}
+
+impl From<LinkRefused> for io::Error {
+    fn from(refused: LinkRefused) -> Self {
+        Self::other(refused)
+    }
+}
+
+/// How a file is opened. What is no regular file is refused: a directory with `IsADirectory`, a
+/// pipe, socket or device with `InvalidInput`, and without waiting for its other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
@@ -64,7 +87,7 @@ pub enum Access {
     Create {
         mode: u32,
     },
-    /// Created with this mode; `AlreadyExists` where there is one.
+    /// Created with this mode; `AlreadyExists` where there is anything, a link included.
     CreateNew {
         mode: u32,
     },
@@ -93,7 +116,7 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-impl dyn File {
+impl dyn File + '_ {
     /// Reads from the start, at most `bytes_max` bytes; one more and it is `FileTooLarge`.
     pub fn read_all(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
@@ -108,5 +131,39 @@ impl dyn File {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
         }
+    }
+}
+
+impl dyn Dir + '_ {
+    /// Replaces the file at `path`, or a link there, such that a crash leaves all of the old or all
+    /// of the new. Durable once it returns. `temp_name` must be new in the directory of `path`; what
+    /// a crash left there under such a name is for its owner to remove.
+    pub fn replace(
+        &self,
+        path: &Path,
+        content: &[u8],
+        mode: u32,
+        temp_name: &str,
+    ) -> io::Result<()> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let temp = Path::new(temp_name);
+        if temp.file_name() != Some(temp.as_os_str()) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // One handle for all steps: they happen in the same directory, whatever its name is by then.
+        let parent = self.dir(path.parent().unwrap_or(Path::new(".")))?;
+        // Nobody else reads what is not yet in place; the umask has no say in the mode it ends with.
+        let file = parent.open(temp, Access::CreateNew { mode: 0o600 })?;
+        let written = file
+            .write_at(content, 0)
+            .and_then(|()| parent.set_mode(temp, mode))
+            .and_then(|()| file.sync())
+            .and_then(|()| parent.rename(temp, Path::new(name)));
+        if let Err(error) = written {
+            // The first error is the one to tell; a disk that failed may fail here as well.
+            let _ = parent.remove_file(temp);
+            return Err(error);
+        }
+        parent.sync()
     }
 }

@@ -20,9 +20,7 @@ pub struct HttpResponse {
 
 impl std::fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpResponse")
-            .field("status", &self.status)
-            .finish_non_exhaustive()
+        f.debug_struct("HttpResponse").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
@@ -39,7 +37,7 @@ pub struct HttpError {
 pub enum HttpFault {
     #[error("cannot connect")]
     Connect,
-    /// The connection closed before the whole response head had arrived.
+    /// The connection closed before the whole response head had arrived, or what came was none.
     #[error("the connection broke before the answer")]
     Reset,
     /// The body ended before its declared end, or the connection broke within it.

@@ -14,6 +14,7 @@ mod fs;
 mod http;
 mod net;
 mod programs;
+pub mod real;
 mod signals;
 mod sqlite;
 
@@ -24,7 +25,7 @@ pub use blocking::Blocking;
 pub use chance::{Chance, Use};
 pub use clock::Clock;
 pub use environment::Environment;
-pub use fs::{Access, Dir, Entry, File, Fs, Kind, Stat};
+pub use fs::{Access, Dir, Entry, File, Fs, Kind, LinkRefused, Stat};
 pub use http::{Http, HttpBody, HttpError, HttpFault, HttpResponse};
 pub use net::{Listener, Net, Stream};
 pub use programs::{Exit, Process, Program, Programs, Signal};

@@ -3,7 +3,7 @@
 use super::BoxFuture;
 
 pub trait Signals: Send + Sync {
-    /// Resolves at the next SIGTERM or SIGINT after this call. One that comes between two calls
-    /// is not lost.
+    /// Resolves once a SIGTERM or SIGINT has come that no earlier call resolved for: one that comes
+    /// between two calls, or while a call is dropped, is not lost. Several of a kind may count as one.
     fn stop(&self) -> BoxFuture<'_, ()>;
 }
