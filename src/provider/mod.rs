@@ -1,10 +1,14 @@
 //! Models: a request in, a stream of events out, the same for every wire.
 //! A provider maps; it never decides about a turn.
 
-mod demo;
-mod models;
-mod openai;
-mod sse;
+mod defaults; // where the configuration says nothing
+mod demo; // the built-in model
+mod key; // keys, and keeping them out of every text
+mod models; // which models there are
+mod openai; // the chat completions wire
+#[cfg(test)]
+mod replay; // a scripted server
+mod sse; // a provider's event stream
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +16,7 @@ use std::sync::Arc;
 use futures_util::Stream;
 
 pub use models::{Model, ModelError, Models};
+pub use openai::EndpointError;
 
 use crate::id::AgentId;
 use crate::message::{Message, ToolDefinition, Usage};
@@ -40,9 +45,16 @@ pub enum ModelEvent {
     Text(String),
     Reasoning(String),
     /// `index` names the call among those of this answer.
-    ToolCallStarted { index: usize, id: String, name: String },
+    ToolCallStarted {
+        index: usize,
+        id: String,
+        name: String,
+    },
     /// A piece of the call's arguments, as JSON text.
-    ToolCallDelta { index: usize, arguments: String },
+    ToolCallDelta {
+        index: usize,
+        arguments: String,
+    },
     Usage(Usage),
     Finished(FinishReason),
 }

@@ -1,0 +1,176 @@
+//! The key of a provider: where it comes from, and keeping it out of every text.
+//! It is read once at the start and never shown; `Debug` prints only where it came from.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::models::ModelError;
+use crate::config::{AuthMethod, ProviderConfig};
+use crate::limits::KEY_BYTES_MAX;
+use crate::world::{Access, Environment, Fs};
+
+/// A key and where it came from.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) value: SecretString,
+    pub(super) source: KeySource,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KeySource {
+    Variable(String),
+    File(PathBuf),
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "the variable `{name}`"),
+            Self::File(_) => f.write_str("its `api_key_file`"),
+        }
+    }
+}
+
+/// Where a provider may find its key.
+#[derive(Clone, Copy)]
+pub(super) struct KeyFinder<'a> {
+    pub(super) environment: &'a dyn Environment,
+    pub(super) fs: &'a dyn Fs,
+}
+
+impl KeyFinder<'_> {
+    /// Reads the key of the provider `name`; `None` where it needs none.
+    /// A variable named in the configuration comes before a file, and a file before the type's own
+    /// variable, which counts only where neither is configured.
+    pub(super) fn find(
+        self,
+        name: &str,
+        config: &ProviderConfig,
+        default_variable: Option<&str>,
+    ) -> Result<Option<Key>, ModelError> {
+        if config.auth_method == Some(AuthMethod::None) {
+            return Ok(None);
+        }
+        let configured = config.api_key_env.as_deref();
+        let variable = match (configured, &config.api_key_file) {
+            (Some(variable), _) => Some(variable),
+            (None, Some(_)) => None,
+            (None, None) => default_variable,
+        };
+        if let Some(key) = variable.and_then(|variable| self.in_variable(variable)) {
+            return Ok(Some(key));
+        }
+        if let Some(path) = &config.api_key_file {
+            return self.in_file(name, path).map(Some);
+        }
+        match variable {
+            Some(variable) => Err(ModelError::MissingKey {
+                provider: name.to_owned(),
+                variable: variable.to_owned(),
+            }),
+            None if config.auth_method.is_some() => {
+                Err(ModelError::NoKeySource { provider: name.to_owned() })
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The key in an environment variable; an empty one is none.
+    pub(super) fn in_variable(self, variable: &str) -> Option<Key> {
+        let value = self.environment.var(variable)?;
+        let value = value.trim();
+        (!value.is_empty()).then(|| Key {
+            value: SecretString::from(value),
+            source: KeySource::Variable(variable.to_owned()),
+        })
+    }
+
+    fn in_file(self, provider: &str, path: &Path) -> Result<Key, ModelError> {
+        let text = self.read(path).map_err(|source| ModelError::KeyFile {
+            provider: provider.to_owned(),
+            path: path.to_owned(),
+            source,
+        })?;
+        if text.trim().is_empty() {
+            return Err(ModelError::EmptyKeyFile {
+                provider: provider.to_owned(),
+                path: path.to_owned(),
+            });
+        }
+        Ok(Key { value: SecretString::from(text.trim()), source: KeySource::File(path.to_owned()) })
+    }
+
+    fn read(self, path: &Path) -> io::Result<String> {
+        let absolute = self.environment.current_dir()?.join(path);
+        // Mounted secrets are links more often than not; an operator's own path may follow them.
+        let file_path = self.fs.canonical(&absolute)?;
+        let (Some(parent), Some(name)) = (file_path.parent(), file_path.file_name()) else {
+            return Err(io::ErrorKind::IsADirectory.into());
+        };
+        let file = self.fs.dir(parent)?.open(Path::new(name), Access::Read)?;
+        let content = file.read_all(KEY_BYTES_MAX)?;
+        String::from_utf8(content).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// Secrets that must not come back to us in a provider's own words.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Redactor {
+    secrets: Vec<SecretString>,
+}
+
+/// How much of a secret is enough to take a word for it. Providers quote keys with their middle
+/// masked, so the whole key is never found.
+const SIGN_BYTES: usize = 8;
+const REDACTED: &str = "[redacted]";
+
+impl Redactor {
+    pub(super) fn hide(&mut self, secret: &str) {
+        assert!(!secret.is_empty(), "an empty secret would be found everywhere");
+        self.secrets.push(SecretString::from(secret));
+    }
+
+    /// Returns `text` on one line, of at most `chars_max` characters, without the secrets.
+    pub(super) fn safe(&self, text: &str, chars_max: usize) -> String {
+        let whole = self
+            .secrets
+            .iter()
+            .fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), REDACTED));
+        let words = whole
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|word| !word.is_empty())
+            .map(|word| if self.has_sign(word) { REDACTED } else { word });
+        let line = words.collect::<Vec<_>>().join(" ");
+        match line.char_indices().nth(chars_max) {
+            Some((cut, _)) => format!("{}…", &line[..cut]),
+            None => line,
+        }
+    }
+
+    fn has_sign(&self, word: &str) -> bool {
+        self.secrets.iter().any(|secret| {
+            let sign = secret.expose_secret().get(..SIGN_BYTES);
+            sign.is_some_and(|sign| word.contains(sign))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_hidden_whole_masked_and_before_the_text_is_cut() {
+        let mut redactor = Redactor::default();
+        redactor.hide("sk-canary-0123456789");
+        redactor.hide("two words");
+        assert_eq!(
+            redactor.safe("key (sk-canary-0123456789),\n\tor sk-canary-****6789. two words", 80),
+            "key ([redacted]), or [redacted] [redacted]"
+        );
+        assert_eq!(redactor.safe("is sk-canary-0123456789", 5), "is [r…");
+    }
+}

@@ -1,0 +1,249 @@
+//! Which models there are: from the configuration, else from the keys in the environment, and
+//! always the built-in `demo`.
+//! Built once at the start; it never asks a provider.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::Provider;
+use super::defaults::{Defaults, Offered};
+use super::demo::Demo;
+use super::key::KeyFinder;
+use super::openai::{EndpointError, OpenAi};
+use crate::config::{Config, ProviderConfig, ProviderKind};
+use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
+use crate::world::{Http, World};
+
+const DEMO: &str = "demo";
+
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error(
+        "provider `{provider}` needs a key: set the environment variable `{variable}`, or name \
+         another one with `api_key_env` or a file with `api_key_file`"
+    )]
+    MissingKey { provider: String, variable: String },
+    #[error(
+        "provider `{provider}` has an `auth_method` but neither `api_key_env` nor `api_key_file`"
+    )]
+    NoKeySource { provider: String },
+    #[error("cannot read the key of provider `{provider}` from {path:?}")]
+    KeyFile {
+        provider: String,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the key file {path:?} of provider `{provider}` is empty")]
+    EmptyKeyFile { provider: String, path: PathBuf },
+    #[error("provider `{provider}` cannot be used")]
+    Provider {
+        provider: String,
+        #[source]
+        source: EndpointError,
+    },
+    #[error("the alias `{alias}` names a model of `{first}` and one of `{second}`: rename one")]
+    AliasTwice { alias: String, first: String, second: String },
+    #[error("the alias `{DEMO}` is the built-in model's: rename that of provider `{provider}`")]
+    AliasReserved { provider: String },
+    #[error("Unknown model: {name} (known: {known}, or provider/model-id)")]
+    Unknown { name: String, known: String },
+}
+
+/// A model that can be asked. Cloning is cheap.
+#[derive(Clone)]
+pub struct Model {
+    /// Its alias, or `provider/model-id`.
+    pub name: Arc<str>,
+    pub provider_name: Arc<str>,
+    /// The model as its provider knows it.
+    pub id: Arc<str>,
+    pub context_window: u64,
+    pub output_tokens_max: u64,
+    pub provider: Arc<dyn Provider>,
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model")
+            .field("name", &self.name)
+            .field("provider_name", &self.provider_name)
+            .field("id", &self.id)
+            .field("context_window", &self.context_window)
+            .field("output_tokens_max", &self.output_tokens_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All models.
+pub struct Models {
+    /// By alias, in the order of the configuration, with `demo`.
+    by_alias: IndexMap<String, Model>,
+    providers: IndexMap<Arc<str>, Arc<dyn Provider>>,
+    default: Model,
+    notice: Option<String>,
+}
+
+impl fmt::Debug for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Models")
+            .field("models", &self.by_alias.keys())
+            .field("default", &self.default)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// Reads every key that is needed and builds the providers. A `default_model` that does not
+    /// exist is refused here, not at the first turn.
+    pub fn new(world: &World, config: &Config) -> Result<Self, ModelError> {
+        let keys = KeyFinder { environment: world.environment.as_ref(), fs: world.fs.as_ref() };
+        Self::build(&world.http, keys, config)
+    }
+
+    fn build(
+        http: &Arc<dyn Http>,
+        keys: KeyFinder<'_>,
+        config: &Config,
+    ) -> Result<Self, ModelError> {
+        let unconfigured = config.providers.is_empty();
+        let found = Offered::in_environment(keys).filter(|_| unconfigured);
+        let notice = unconfigured.then(|| match found {
+            Some(found) => found.notice(),
+            None => DEMO_NOTICE.to_owned(),
+        });
+        let mut models =
+            Self { by_alias: IndexMap::new(), providers: IndexMap::new(), default: demo(), notice };
+        let found = found.map(|found| (found.name.to_owned(), found.config()));
+        let found = found.as_ref().map(|(name, config)| (name, config));
+        for (name, provider) in config.providers.iter().chain(found) {
+            models.add(name, provider, build_provider(http, keys, name, provider)?)?;
+        }
+        if let Some(model) = models.by_alias.values().next() {
+            models.default = model.clone();
+        }
+        models.by_alias.entry(DEMO.to_owned()).or_insert_with(demo);
+        if let Some(name) = &config.default_model {
+            models.default = models.resolve(Some(name))?;
+        }
+        Ok(models)
+    }
+
+    /// Finds the model called `name`, an alias or `provider/model-id`; `None` is the default.
+    pub fn resolve(&self, name: Option<&str>) -> Result<Model, ModelError> {
+        let Some(name) = name else {
+            return Ok(self.default.clone());
+        };
+        if let Some(model) = self.by_alias.get(name) {
+            return Ok(model.clone());
+        }
+        self.of_provider(name).ok_or_else(|| ModelError::Unknown {
+            name: name.chars().take(NAME_SHOWN_CHARS_MAX).collect(),
+            known: self.names().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// The aliases, in the order of the configuration.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_alias.keys().map(String::as_str)
+    }
+
+    /// What `serve` tells a person who configured no provider: which model answers, and why.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        config: &ProviderConfig,
+        provider: Arc<dyn Provider>,
+    ) -> Result<(), ModelError> {
+        let provider_name: Arc<str> = name.into();
+        for (alias, model) in &config.models {
+            if alias == DEMO && config.kind != ProviderKind::Demo {
+                return Err(ModelError::AliasReserved { provider: name.to_owned() });
+            }
+            let model = Model {
+                name: alias.as_str().into(),
+                provider_name: Arc::clone(&provider_name),
+                id: model.id.as_str().into(),
+                context_window: model.context_window,
+                output_tokens_max: model.max_output,
+                provider: Arc::clone(&provider),
+            };
+            if let Some(first) = self.by_alias.insert(alias.clone(), model) {
+                return Err(ModelError::AliasTwice {
+                    alias: alias.clone(),
+                    first: first.provider_name.to_string(),
+                    second: name.to_owned(),
+                });
+            }
+        }
+        self.providers.insert(provider_name, provider);
+        Ok(())
+    }
+
+    /// A model by `provider/model-id`: as configured where its provider lists it, else with the
+    /// usual bounds. The id may have slashes of its own.
+    fn of_provider(&self, name: &str) -> Option<Model> {
+        let (provider_name, id) = name.split_once('/')?;
+        let (provider_name, provider) = self.providers.get_key_value(provider_name)?;
+        if id.is_empty() {
+            return None;
+        }
+        let listed = self
+            .by_alias
+            .values()
+            .find(|model| model.provider_name == *provider_name && &*model.id == id);
+        Some(listed.cloned().unwrap_or_else(|| Model {
+            name: name.into(),
+            provider_name: Arc::clone(provider_name),
+            id: id.into(),
+            context_window: CONTEXT_WINDOW_TOKENS,
+            output_tokens_max: OUTPUT_TOKENS_RESERVED,
+            provider: Arc::clone(provider),
+        }))
+    }
+}
+
+const NAME_SHOWN_CHARS_MAX: usize = 100;
+
+const DEMO_NOTICE: &str = "no model is configured: the built-in `demo` model answers. For a real one set \
+     OPENAI_API_KEY or OPENROUTER_API_KEY, or put this into ~/.nexus3/config.json:\n  \
+     {\"providers\": {\"local\": {\"type\": \"ollama\", \"models\": {\"small\": {\"id\": \"qwen3\"}}}}}";
+
+fn demo() -> Model {
+    Model {
+        name: DEMO.into(),
+        provider_name: DEMO.into(),
+        id: DEMO.into(),
+        context_window: CONTEXT_WINDOW_TOKENS,
+        output_tokens_max: OUTPUT_TOKENS_RESERVED,
+        provider: Arc::new(Demo),
+    }
+}
+
+fn build_provider(
+    http: &Arc<dyn Http>,
+    keys: KeyFinder<'_>,
+    name: &str,
+    config: &ProviderConfig,
+) -> Result<Arc<dyn Provider>, ModelError> {
+    let Some(defaults) = Defaults::of(config.kind) else {
+        return Ok(Arc::new(Demo));
+    };
+    let key = keys.find(name, config, defaults.key_variable)?;
+    match OpenAi::new(Arc::clone(http), name, config, defaults.base_url, key) {
+        Ok(provider) => Ok(Arc::new(provider)),
+        Err(source) => Err(ModelError::Provider { provider: name.to_owned(), source }),
+    }
+}
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

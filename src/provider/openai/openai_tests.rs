@@ -1,0 +1,260 @@
+//! Whole exchanges with a scripted server, in virtual time.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::time::Instant;
+
+use super::*;
+use crate::config::ProviderKind;
+use crate::id::AgentId;
+use crate::message::{Message, Usage};
+use crate::provider::defaults::unset;
+use crate::provider::key::KeySource;
+use crate::provider::replay::{Piece, Replay, Script};
+use crate::provider::{Fault, FinishReason};
+use crate::world::HttpFault;
+
+const CANARY: &str = "sk-canary-0123456789";
+const HELLO: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Héllo\"}}]}\r\n\r\n";
+const FINISH: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const USAGE: &str =
+    ": hm\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+
+type Outcome = (Vec<ModelEvent>, Option<ProviderError>);
+
+fn provider(replay: &Arc<Replay>) -> OpenAi {
+    let config = unset(ProviderKind::Vllm);
+    let key = Key {
+        value: SecretString::from(CANARY),
+        source: KeySource::Variable("SOME_KEY".to_owned()),
+    };
+    let http: Arc<dyn Http> = replay.clone();
+    OpenAi::new(http, "p", &config, "http://localhost:8000/v1", Some(key)).unwrap()
+}
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        agent: AgentId::parse("main").unwrap(),
+        model: "m".to_owned(),
+        system: "".into(),
+        messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
+        tools: Arc::new([]),
+        output_tokens_max: 10,
+    }
+}
+
+async fn outcome(script: Script) -> Outcome {
+    let mut stream = provider(&Replay::new([script])).stream(request());
+    let mut events = Vec::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(event) => events.push(event),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "nothing follows an error");
+                return (events, Some(error));
+            }
+        }
+    }
+    assert!(stream.next().await.is_none(), "an ended stream stays ended");
+    (events, None)
+}
+
+fn streamed(body: impl IntoIterator<Item = Piece>) -> Script {
+    Script::Answer {
+        status: 200,
+        content_type: "text/event-stream",
+        body: body.into_iter().collect(),
+    }
+}
+
+fn bytes(text: &str) -> Piece {
+    Piece::Bytes(text.as_bytes().to_vec())
+}
+
+fn refused(status: u16, body: &str) -> Script {
+    Script::Answer { status, content_type: "application/json", body: vec![bytes(body)] }
+}
+
+fn hello() -> ModelEvent {
+    ModelEvent::Text("Héllo".to_owned())
+}
+
+fn whole() -> Outcome {
+    let usage = ModelEvent::Usage(Usage { input_tokens: 3, output_tokens: 1 });
+    let finished = ModelEvent::Finished(FinishReason::Stop);
+    (vec![hello(), usage, finished], None)
+}
+
+fn failure(fault: Fault, retryable: bool, message: &str) -> ProviderError {
+    ProviderError {
+        fault,
+        status: None,
+        attempts: 1,
+        retryable,
+        message: format!("provider `p` {message}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_the_same_wherever_its_bytes_are_cut() {
+    let body = [HELLO, FINISH, USAGE, DONE].concat();
+    for piece_bytes in [1, 2, 3, 7, 64, body.len()] {
+        let pieces = body.as_bytes().chunks(piece_bytes);
+        let pieces = pieces.map(|piece| Piece::Bytes(piece.to_vec()));
+        assert_eq!(outcome(streamed(pieces)).await, whole());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_needs_no_closing_record() {
+    for end in [bytes(""), Piece::Fault(HttpFault::Broken), Piece::Silence] {
+        let body = [bytes(HELLO), bytes(FINISH), bytes(USAGE), end];
+        assert_eq!(outcome(streamed(body)).await, whole());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_request_goes_to_the_endpoint_with_the_key() {
+    let replay = Replay::new([streamed([bytes(FINISH)])]);
+    let mut stream = provider(&replay).stream(request());
+    assert!(replay.asked().is_empty(), "nothing is sent before the first poll");
+    while stream.next().await.is_some() {}
+    let asked = replay.asked();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].method(), http::Method::POST);
+    assert_eq!(asked[0].uri(), "http://localhost:8000/v1/chat/completions");
+    assert_eq!(asked[0].headers()["authorization"], format!("Bearer {CANARY}"));
+    let body: serde_json::Value = serde_json::from_slice(asked[0].body()).unwrap();
+    assert_eq!(body["messages"][0]["content"], "hi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_before_the_answer_are_told_apart() {
+    let before = |script| async { outcome(script).await };
+    let connect = failure(Fault::Connect, true, "cannot be reached");
+    let reset = failure(Fault::Reset, true, "closed the connection before it answered");
+    let late = failure(Fault::Timeout, true, "did not answer within 120 s");
+    let fault = Script::Fault;
+    assert_eq!(before(fault(HttpFault::Connect)).await, (vec![], Some(connect)));
+    assert_eq!(before(fault(HttpFault::Reset)).await, (vec![], Some(reset)));
+    let started = Instant::now();
+    assert_eq!(before(Script::Silence).await, (vec![], Some(late)));
+    assert_eq!(started.elapsed(), Duration::from_mins(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_within_the_answer_are_told_apart_and_keep_the_text() {
+    let after = |rest: Vec<Piece>| async {
+        let body = [bytes(HELLO)].into_iter().chain(rest);
+        let (events, error) = outcome(streamed(body)).await;
+        assert_eq!(events, [hello()]);
+        error.expect("the stream broke")
+    };
+    assert_eq!(
+        after(vec![]).await,
+        failure(Fault::Eof, true, "ended its answer without a finish reason")
+    );
+    assert_eq!(
+        after(vec![bytes(DONE)]).await,
+        failure(Fault::Eof, true, "ended its answer without a finish reason")
+    );
+    assert_eq!(
+        after(vec![Piece::Fault(HttpFault::Broken)]).await,
+        failure(Fault::Reset, true, "broke the connection in the middle of its answer")
+    );
+    assert_eq!(
+        after(vec![bytes(""), Piece::Silence]).await,
+        failure(Fault::Stall, true, "sent nothing for 60 s in the middle of its answer")
+    );
+    assert_eq!(
+        after(vec![bytes("data: {\"choices\": [\n\n")]).await,
+        failure(Fault::BadJson, true, "sent malformed JSON in its answer")
+    );
+    let error = "data: {\"error\": {\"message\": \"overloaded\", \"code\": 400}}\n\n";
+    assert_eq!(
+        after(vec![bytes(error)]).await,
+        ProviderError {
+            status: Some(400),
+            ..failure(Fault::ErrorInStream, true, "reported an error in its answer: overloaded")
+        }
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_says_whether_asking_again_may_help() {
+    for (status, retryable) in [
+        (400, false),
+        (404, false),
+        (418, false),
+        (429, true),
+        (500, true),
+        (501, false),
+        (502, true),
+        (503, true),
+        (504, true),
+        (529, true),
+        (301, false),
+    ] {
+        let script = refused(status, "{\"error\": {\"message\": \"so\\nit is\"}}");
+        let message = format!("answered HTTP {status}: so it is");
+        let expected =
+            ProviderError { status: Some(status), ..failure(Fault::Status, retryable, &message) };
+        assert_eq!(outcome(script).await, (vec![], Some(expected)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_key_is_named_by_its_source_and_never_shown() {
+    for status in [401, 403] {
+        let quoted = format!(
+            "{{\"error\": {{\"message\": \"Incorrect key {CANARY}, also as sk-canary-*6789\"}}}}"
+        );
+        let message = format!(
+            "refused access (HTTP {status}; check the key in the variable `SOME_KEY`): \
+             Incorrect key [redacted], also as [redacted]"
+        );
+        let expected =
+            ProviderError { status: Some(status), ..failure(Fault::Auth, false, &message) };
+        assert_eq!(outcome(refused(status, &quoted)).await, (vec![], Some(expected)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_body_that_is_slow_long_or_no_json_is_left_out() {
+    let long = format!("{{\"error\": \"{}\"}}", "x".repeat(ERROR_BODY_BYTES_MAX));
+    for body in [
+        vec![bytes("{\"error\": "), Piece::Silence],
+        vec![bytes("{\"error\": "), Piece::Fault(HttpFault::Broken)],
+        vec![bytes(&long)],
+        vec![bytes("<html>")],
+        vec![],
+    ] {
+        let script = Script::Answer { status: 500, content_type: "text/html", body };
+        let expected = ProviderError {
+            status: Some(500),
+            ..failure(Fault::Status, true, "answered HTTP 500")
+        };
+        assert_eq!(outcome(script).await, (vec![], Some(expected)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_that_is_no_stream_is_an_error() {
+    let error = failure(Fault::ErrorInStream, true, "reported an error in its answer: no room");
+    let script = refused(200, "{\"error\": \"no room\"}");
+    assert_eq!(outcome(script).await, (vec![], Some(error)));
+    let page = failure(Fault::BadJson, false, "answered with something that is no event stream");
+    assert_eq!(outcome(refused(200, "{\"id\": 1}")).await, (vec![], Some(page)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_over_the_limit_ends_the_answer() {
+    let endless = Piece::Bytes(vec![b'x'; crate::limits::SSE_LINE_BYTES_MAX / 2]);
+    let body = [bytes(HELLO), endless.clone(), endless.clone(), endless];
+    let (events, error) = outcome(streamed(body)).await;
+    assert_eq!(events, [hello()]);
+    let too_long = "sent a record of more than 4194304 bytes in its answer";
+    assert_eq!(error, Some(failure(Fault::BadJson, true, too_long)));
+}

@@ -1,0 +1,128 @@
+//! A provider's event stream: bytes in, at any split, records out.
+//! Pure: it never waits and knows nothing of what the records mean.
+
+use crate::limits::SSE_LINE_BYTES_MAX;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One event: its `data` lines joined with line feeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) event: Option<String>,
+    pub(super) data: String,
+}
+
+/// A line, or the data of one record, is longer than the limit. The parser is of no use afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a record of the stream is longer than {bytes_max} bytes")]
+pub(super) struct TooLong {
+    pub(super) bytes_max: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct SseParser {
+    bytes_max: usize,
+    /// The line so far, as bytes: a split may fall inside a character.
+    line: Vec<u8>,
+    /// The last byte was a carriage return: a line feed right after it ends no second line.
+    after_carriage_return: bool,
+    /// No line has ended yet, so that a byte order mark may still precede it.
+    first_line: bool,
+    event: Option<String>,
+    /// `None` until the record has a `data` line, which may be empty.
+    data: Option<String>,
+}
+
+impl SseParser {
+    pub(super) fn new() -> Self {
+        Self::with_limit(SSE_LINE_BYTES_MAX)
+    }
+
+    fn with_limit(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            line: Vec::new(),
+            after_carriage_return: false,
+            first_line: true,
+            event: None,
+            data: None,
+        }
+    }
+
+    /// Takes the next bytes and appends the records that end within them to `records`, also those
+    /// before an error. A record without its blank line at the end of the stream never ends: the
+    /// format says to drop it, since it may be cut off.
+    pub(super) fn push(
+        &mut self,
+        mut bytes: &[u8],
+        records: &mut Vec<Record>,
+    ) -> Result<(), TooLong> {
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            if self.line.len() + piece.len() > self.bytes_max {
+                return Err(self.too_long());
+            }
+            self.line.extend_from_slice(piece);
+            let Some(end) = end else { return Ok(()) };
+            self.after_carriage_return = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            if let Some(record) = self.end_line()? {
+                records.push(record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the finished line; a blank one ends a record.
+    fn end_line(&mut self) -> Result<Option<Record>, TooLong> {
+        let line = std::mem::take(&mut self.line);
+        let line = match line.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if self.first_line => rest,
+            Some(_) | None => &line,
+        };
+        self.first_line = false;
+        if line.is_empty() {
+            // The name belongs to this record even where it has no data and is dropped.
+            let event = self.event.take();
+            return Ok(self.data.take().map(|data| Record { event, data }));
+        }
+        // Decoded a line at a time; broken characters are replaced, as the format says.
+        let line = String::from_utf8_lossy(line);
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => self.add_data(value)?,
+            "event" => self.event = (!value.is_empty()).then(|| value.to_owned()),
+            // Comments have an empty name; `id` and `retry` are for reconnecting, which no model offers.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn add_data(&mut self, value: &str) -> Result<(), TooLong> {
+        match &mut self.data {
+            Some(data) if data.len() + 1 + value.len() > self.bytes_max => {
+                return Err(self.too_long());
+            }
+            Some(data) => {
+                data.push('\n');
+                data.push_str(value);
+            }
+            None => self.data = Some(value.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn too_long(&self) -> TooLong {
+        TooLong { bytes_max: self.bytes_max }
+    }
+}
+
+#[cfg(test)]
+#[path = "sse_tests.rs"]
+mod tests;
