@@ -1,0 +1,173 @@
+//! What others hold of an agent: a way into its inbox, and the status it last published.
+//! No state of its own; every question is answered by the agent's task.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::actor::{Agent, Ask};
+use super::requests::State;
+use super::tokens::{self, Countable, Tokens};
+use super::turn::{CancelReason, Outcome};
+use super::{Facts, Shared};
+use crate::id::RequestId;
+use crate::limits::INBOX_MAX;
+use crate::message::{Message, UserMeta};
+
+#[derive(Clone)]
+pub struct AgentHandle {
+    facts: Arc<Facts>,
+    shared: Arc<Shared>,
+    inbox: mpsc::Sender<Ask>,
+    status: Arc<ArcSwap<Status>>,
+}
+
+impl std::fmt::Debug for AgentHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("AgentHandle").field(&self.facts.id).finish()
+    }
+}
+
+/// What an agent shows of itself without being asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    pub message_count: usize,
+    pub should_shutdown: bool,
+    pub active_request: Option<RequestId>,
+    pub queued: usize,
+    pub halted_at_iteration_limit: bool,
+    pub last_action_at: Option<Timestamp>,
+}
+
+/// A send, as its agent receives it.
+#[derive(Clone, Debug)]
+pub struct SendRequest {
+    pub request_id: RequestId,
+    pub content: Arc<str>,
+    pub meta: UserMeta,
+    /// When waiting and turn together must be over.
+    pub deadline: Instant,
+}
+
+/// A send that the agent took: it will end, or has ended already.
+#[derive(Debug)]
+pub enum Accepted {
+    Waiting { state: State, outcome: oneshot::Receiver<Arc<Outcome>> },
+    Ended(Arc<Outcome>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    #[error("too many sends wait for this agent")]
+    QueueFull,
+    #[error("the agent takes no new work")]
+    Retiring,
+    #[error("the request id was used with other content")]
+    OtherContent,
+    #[error("the agent is gone")]
+    Gone,
+}
+
+/// The agent's task has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the agent is gone")]
+pub struct Gone;
+
+/// How an agent is told to take no more work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retire {
+    /// The running turn may end by itself; what waits is cancelled.
+    FinishTurn(CancelReason),
+    CancelTurn(CancelReason),
+    /// Cancels everything, and the task ends.
+    Leave(CancelReason),
+}
+
+#[derive(Debug)]
+pub struct Page {
+    pub total: usize,
+    pub messages: Vec<Arc<Message>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    pub message_count: usize,
+    pub system_prompt: bool,
+    pub halted_at_iteration_limit: bool,
+    pub last_iteration_count: u32,
+    pub max_tool_iterations: u32,
+}
+
+impl AgentHandle {
+    /// Starts the agent's task.
+    pub fn start(facts: Facts, shared: Arc<Shared>) -> Self {
+        let facts = Arc::new(facts);
+        let (sender, inbox) = mpsc::channel(INBOX_MAX);
+        let status = Arc::new(ArcSwap::from_pointee(Status::default()));
+        let agent = Agent::new(Arc::clone(&facts), Arc::clone(&shared), inbox, Arc::clone(&status));
+        tokio::spawn(agent.run());
+        Self { facts, shared, inbox: sender, status }
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub fn status(&self) -> Arc<Status> {
+        self.status.load_full()
+    }
+
+    pub async fn send(&self, request: SendRequest) -> Result<Accepted, SendError> {
+        self.ask(|reply| Ask::Send(Box::new(request), reply)).await.unwrap_or(Err(SendError::Gone))
+    }
+
+    /// Cancels one request, or all; returns those that were running or waiting.
+    pub async fn cancel(&self, request: Option<RequestId>) -> Result<Vec<RequestId>, Gone> {
+        self.ask(|reply| Ask::Cancel(request, reply)).await
+    }
+
+    pub async fn request(&self, id: RequestId) -> Result<Option<State>, Gone> {
+        self.ask(|reply| Ask::Request(id, reply)).await
+    }
+
+    pub async fn messages(&self, offset: usize, limit: usize) -> Result<Page, Gone> {
+        self.ask(|reply| Ask::Messages { offset, limit, reply }).await
+    }
+
+    pub async fn context(&self) -> Result<Context, Gone> {
+        self.ask(Ask::Context).await
+    }
+
+    pub async fn tokens(&self) -> Result<Tokens, Gone> {
+        let entries = self.ask(Ask::Entries).await?;
+        let what = Countable {
+            model_id: self.facts.model.id.clone(),
+            system: Arc::clone(&self.facts.system_prompt),
+            tools: Arc::clone(&self.facts.tools),
+            entries,
+            context_window: self.facts.model.context_window,
+            reserve: self.facts.model.output_tokens_max,
+        };
+        Ok(tokens::count(self.shared.world.blocking.as_ref(), what).await)
+    }
+
+    /// Notes that this agent has nothing against the server's end.
+    pub async fn ask_for_shutdown(&self) -> Result<(), Gone> {
+        self.ask(Ask::Shutdown).await
+    }
+
+    /// Tells the agent to take no more work, and waits until nothing of it runs.
+    pub async fn retire(&self, how: Retire) {
+        // An agent that is gone already has nothing running.
+        let _ = self.ask(|reply| Ask::Retire(how, reply)).await;
+    }
+
+    async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(question(reply)).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+}

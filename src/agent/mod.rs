@@ -1,0 +1,58 @@
+//! Agents: one task each, with a bounded inbox, and nobody else touches its state.
+//! `handle` is what others hold; `actor` is the loop behind it; `turn` decides, `work` waits.
+
+mod actor;
+mod conversation;
+mod handle;
+mod prompt;
+mod requests;
+mod tokens;
+mod turn;
+mod work;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use conversation::check_pairs;
+pub use handle::{
+    Accepted, AgentHandle, Context, Gone, Page, Retire, SendError, SendRequest, Status,
+};
+pub use prompt::system_prompt;
+pub use requests::State;
+pub use tokens::Tokens;
+pub use turn::{
+    Answer, CancelReason, Effect, Failure, Finish, Input, Outcome, Rules, Stop, ToolResult, Turn,
+};
+
+use crate::id::AgentId;
+use crate::message::ToolDefinition;
+use crate::policy::Permissions;
+use crate::provider::Model;
+use crate::tool::Tools;
+use crate::world::World;
+
+/// What an agent is from its creation on.
+#[derive(Debug)]
+pub struct Facts {
+    pub id: AgentId,
+    pub created_at: Timestamp,
+    pub depth: u32,
+    pub model: Model,
+    pub permissions: Permissions,
+    pub cwd: PathBuf,
+    pub system_prompt: Arc<str>,
+    /// The tools its model sees.
+    pub tools: Arc<[ToolDefinition]>,
+}
+
+/// What all agents of a server share.
+#[derive(Debug)]
+pub struct Shared {
+    pub world: World,
+    pub tools: Tools,
+    pub rules: Rules,
+    pub skill_timeout: Duration,
+}

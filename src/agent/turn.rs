@@ -1,0 +1,423 @@
+//! One turn: sample the model, run the tools it asks for, repeat, stop.
+//! Pure: it never waits, reads a clock or touches a file; `actor` performs the effects it returns.
+//!
+//! The conversation that its `Append` effects build always keeps this: every tool call has exactly
+//! one result, directly after its message and in order; no result without a call; no empty
+//! assistant message. And every turn ends exactly once.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::limits::EMPTY_ANSWERS_MAX;
+use crate::message::{AssistantMeta, Message, ToolCall, ToolMeta, Usage};
+use crate::provider::{Fault, FinishReason, ProviderError};
+
+/// The argument that any tool call may carry to let its whole batch run at the same time.
+pub const PARALLEL_ARGUMENT: &str = "_parallel";
+
+#[derive(Debug)]
+pub struct Turn {
+    rules: Rules,
+    phase: Phase,
+    /// The model's text of the whole turn.
+    text: String,
+    usage: Usage,
+    iterations: u32,
+    empty_answers: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub iterations_max: u32,
+    pub concurrent_tools_max: usize,
+}
+
+/// What happened to the turn.
+#[derive(Clone, Debug)]
+pub enum Input {
+    Text(String),
+    Answered(Answer),
+    Broke(ProviderError),
+    ToolEnded {
+        index: usize,
+        result: ToolResult,
+    },
+    /// A task of the turn died by a defect of ours, which the log names.
+    Defect {
+        error_id: String,
+    },
+    Stop(Stop),
+}
+
+/// What a model's answer held besides its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub calls: Vec<ToolCall>,
+    pub finish: FinishReason,
+    pub usage: Usage,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    pub content: String,
+    pub error: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Cancel(CancelReason),
+    Timeout,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    Cancelled,
+    Destroyed,
+    Shutdown,
+}
+
+/// What the actor does next, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Ask,
+    Append(Message),
+    Run {
+        index: usize,
+        call: ToolCall,
+    },
+    /// Ends all work of this turn that still runs.
+    Abandon,
+    Finish(Outcome),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Completed { content: Arc<str>, finish: Finish, usage: Usage },
+    Cancelled { reason: CancelReason },
+    Failed(Failure),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    Stop,
+    Length,
+    IterationLimit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Provider(ProviderError),
+    Timeout,
+    Internal { error_id: String },
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The model is answering; `text` is what this answer has said so far.
+    Asking {
+        text: String,
+    },
+    Acting(Batch),
+    Done,
+}
+
+/// The tool calls of one answer.
+#[derive(Debug)]
+struct Batch {
+    slots: Vec<Slot>,
+    at_once: usize,
+    /// Results are appended in call order, so those before this one are in the conversation.
+    appended: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    call: ToolCall,
+    state: SlotState,
+}
+
+#[derive(Debug)]
+enum SlotState {
+    Waiting,
+    Running,
+    Ended(ToolResult),
+}
+
+impl Turn {
+    /// Starts a turn whose user message has been appended.
+    pub fn start(rules: Rules) -> (Self, Vec<Effect>) {
+        let turn = Self {
+            rules,
+            phase: Phase::Asking { text: String::new() },
+            text: String::new(),
+            usage: Usage::default(),
+            iterations: 1,
+            empty_answers: 0,
+        };
+        (turn, vec![Effect::Ask])
+    }
+
+    /// How often the model was asked.
+    pub fn iterations(&self) -> u32 {
+        self.iterations
+    }
+
+    pub fn on(&mut self, input: Input) -> Vec<Effect> {
+        if matches!(self.phase, Phase::Done) {
+            return Vec::new();
+        }
+        match input {
+            Input::Text(piece) => self.on_text(&piece),
+            Input::Answered(answer) => self.on_answer(answer),
+            Input::Broke(error) => self.fail(Failure::Provider(error)),
+            Input::ToolEnded { index, result } => self.on_tool_ended(index, result),
+            Input::Defect { error_id } => self.fail(Failure::Internal { error_id }),
+            Input::Stop(Stop::Timeout) => self.fail(Failure::Timeout),
+            Input::Stop(Stop::Cancel(reason)) => {
+                self.end_early(reason.name(), Outcome::Cancelled { reason })
+            }
+        }
+    }
+
+    fn on_text(&mut self, piece: &str) -> Vec<Effect> {
+        let Phase::Asking { text } = &mut self.phase else {
+            panic!("text arrives only while the model answers");
+        };
+        text.push_str(piece);
+        self.text.push_str(piece);
+        Vec::new()
+    }
+
+    fn on_answer(&mut self, answer: Answer) -> Vec<Effect> {
+        let Phase::Asking { text } = &mut self.phase else {
+            panic!("an answer ends only while the model answers");
+        };
+        let content = std::mem::take(text);
+        self.usage += answer.usage;
+        if answer.calls.is_empty() {
+            return self.on_last_answer(content, answer.finish);
+        }
+        let message = Message::Assistant { content, tool_calls: answer.calls.clone(), meta: None };
+        self.phase = Phase::Acting(Batch::new(answer.calls, self.rules.concurrent_tools_max));
+        let mut effects = vec![Effect::Append(message)];
+        self.advance(&mut effects);
+        effects
+    }
+
+    fn on_last_answer(&mut self, content: String, finish: FinishReason) -> Vec<Effect> {
+        let finish = match finish {
+            FinishReason::Stop | FinishReason::ToolCalls => Finish::Stop,
+            FinishReason::Length => Finish::Length,
+        };
+        if content.is_empty() && finish == Finish::Stop {
+            return self.on_empty_answer();
+        }
+        let mut effects = Vec::new();
+        if !content.is_empty() {
+            let message = Message::Assistant { content, tool_calls: Vec::new(), meta: None };
+            effects.push(Effect::Append(message));
+        }
+        effects.push(self.complete(finish));
+        effects
+    }
+
+    fn on_empty_answer(&mut self) -> Vec<Effect> {
+        self.empty_answers += 1;
+        if self.empty_answers < EMPTY_ANSWERS_MAX {
+            return vec![Effect::Ask];
+        }
+        self.fail(Failure::Provider(ProviderError {
+            fault: Fault::Empty,
+            status: None,
+            attempts: self.empty_answers,
+            retryable: true,
+            message: "the model gave an empty answer, twice".to_owned(),
+        }))
+    }
+
+    fn on_tool_ended(&mut self, index: usize, result: ToolResult) -> Vec<Effect> {
+        let Phase::Acting(batch) = &mut self.phase else {
+            panic!("a tool ends only while tools run");
+        };
+        batch.end(index, result);
+        let mut effects = Vec::new();
+        self.advance(&mut effects);
+        effects
+    }
+
+    /// Appends results that are due, starts calls that may start, and asks the model again once
+    /// all have ended.
+    fn advance(&mut self, effects: &mut Vec<Effect>) {
+        let Phase::Acting(batch) = &mut self.phase else {
+            panic!("only a batch advances");
+        };
+        batch.append_ended(effects);
+        batch.start_waiting(effects);
+        if !batch.is_over() {
+            return;
+        }
+        if self.iterations >= self.rules.iterations_max {
+            effects.push(self.complete(Finish::IterationLimit));
+            return;
+        }
+        self.iterations += 1;
+        self.phase = Phase::Asking { text: String::new() };
+        effects.push(Effect::Ask);
+    }
+
+    fn complete(&mut self, finish: Finish) -> Effect {
+        self.phase = Phase::Done;
+        let content = std::mem::take(&mut self.text).into();
+        Effect::Finish(Outcome::Completed { content, finish, usage: self.usage })
+    }
+
+    fn fail(&mut self, failure: Failure) -> Vec<Effect> {
+        let why = match &failure {
+            Failure::Provider(_) => "provider",
+            Failure::Timeout => "timeout",
+            Failure::Internal { .. } => "internal",
+        };
+        self.end_early(why, Outcome::Failed(failure))
+    }
+
+    /// Ends the turn wherever it is, keeping partial text and giving every open call its result.
+    fn end_early(&mut self, why: &str, outcome: Outcome) -> Vec<Effect> {
+        let mut effects = vec![Effect::Abandon];
+        match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Asking { text } if text.is_empty() => {}
+            Phase::Asking { text } => effects.push(Effect::Append(Message::Assistant {
+                content: text,
+                tool_calls: Vec::new(),
+                meta: Some(AssistantMeta { partial: why.to_owned() }),
+            })),
+            Phase::Acting(mut batch) => {
+                batch.cut(why);
+                batch.append_ended(&mut effects);
+                assert!(batch.is_over(), "a batch that was cut has a result for every call");
+            }
+            Phase::Done => panic!("a turn ends exactly once"),
+        }
+        effects.push(Effect::Finish(outcome));
+        effects
+    }
+}
+
+impl Batch {
+    fn new(calls: Vec<ToolCall>, concurrent_max: usize) -> Self {
+        let parallel = calls.iter().any(|call| call.arguments[PARALLEL_ARGUMENT] == true);
+        let slots =
+            calls.into_iter().map(|call| Slot { call, state: SlotState::Waiting }).collect();
+        Self { slots, at_once: if parallel { concurrent_max } else { 1 }, appended: 0 }
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.at_once == 1
+    }
+
+    fn is_over(&self) -> bool {
+        self.appended == self.slots.len()
+    }
+
+    fn end(&mut self, index: usize, result: ToolResult) {
+        let failed = result.error;
+        let slot = &mut self.slots[index];
+        assert!(matches!(slot.state, SlotState::Running), "a tool ends only after it started");
+        slot.state = SlotState::Ended(result);
+        if failed && self.is_sequential() {
+            self.skip_waiting("Not run: an earlier tool call of this message failed.");
+        }
+    }
+
+    fn skip_waiting(&mut self, why: &str) {
+        for slot in &mut self.slots {
+            if matches!(slot.state, SlotState::Waiting) {
+                slot.state = SlotState::Ended(ToolResult { content: why.to_owned(), error: true });
+            }
+        }
+    }
+
+    fn cut(&mut self, why: &str) {
+        self.skip_waiting(&format!("Not run: the turn ended early ({why})."));
+        for slot in &mut self.slots {
+            if matches!(slot.state, SlotState::Running) {
+                let content = format!(
+                    "Cut off while it ran, because the turn ended early ({why}): whether it had an \
+                     effect is not known."
+                );
+                slot.state = SlotState::Ended(ToolResult { content, error: true });
+            }
+        }
+    }
+
+    fn start_waiting(&mut self, effects: &mut Vec<Effect>) {
+        let mut free = self.at_once - self.running();
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if free == 0 {
+                return;
+            }
+            if matches!(slot.state, SlotState::Waiting) {
+                slot.state = SlotState::Running;
+                free -= 1;
+                effects.push(Effect::Run { index, call: without_parallel(&slot.call) });
+            }
+        }
+    }
+
+    fn running(&self) -> usize {
+        self.slots.iter().filter(|slot| matches!(slot.state, SlotState::Running)).count()
+    }
+
+    fn append_ended(&mut self, effects: &mut Vec<Effect>) {
+        for slot in &self.slots[self.appended..] {
+            let SlotState::Ended(result) = &slot.state else {
+                return;
+            };
+            self.appended += 1;
+            effects.push(Effect::Append(Message::Tool {
+                content: result.content.clone(),
+                tool_call_id: slot.call.id.clone(),
+                meta: result.error.then_some(ToolMeta { error: true }),
+            }));
+        }
+    }
+}
+
+/// The call as its tool sees it: `_parallel` belongs to the batch, not to the tool.
+fn without_parallel(call: &ToolCall) -> ToolCall {
+    let mut call = call.clone();
+    if let Value::Object(arguments) = &mut call.arguments {
+        arguments.shift_remove(PARALLEL_ARGUMENT);
+    }
+    call
+}
+
+impl CancelReason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Destroyed => "destroyed",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+impl Finish {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::IterationLimit => "iteration_limit",
+        }
+    }
+}
+
+impl Outcome {
+    pub fn halted_at_iteration_limit(&self) -> bool {
+        matches!(self, Self::Completed { finish: Finish::IterationLimit, .. })
+    }
+}
+
+#[cfg(test)]
+#[path = "turn_tests.rs"]
+mod tests;

@@ -1,0 +1,315 @@
+//! The turn machine, interleaving by interleaving, and over random orders of everything that can
+//! happen to it.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::conversation::check_pairs;
+use super::*;
+
+const RULES: Rules = Rules { iterations_max: 3, concurrent_tools_max: 2 };
+const CANCEL: Input = Input::Stop(Stop::Cancel(CancelReason::Cancelled));
+const CANCELLED: Effect = Effect::Finish(Outcome::Cancelled { reason: CancelReason::Cancelled });
+
+fn call(id: &str) -> ToolCall {
+    ToolCall { id: id.to_owned(), name: "echo".to_owned(), arguments: json!({"message": id}) }
+}
+
+fn parallel(id: &str) -> ToolCall {
+    let arguments = json!({"message": id, "_parallel": true});
+    ToolCall { id: id.to_owned(), name: "echo".to_owned(), arguments }
+}
+
+fn answered(calls: Vec<ToolCall>) -> Input {
+    let finish = if calls.is_empty() { FinishReason::Stop } else { FinishReason::ToolCalls };
+    let usage = Usage { input_tokens: 10, output_tokens: 1 };
+    Input::Answered(Answer { calls, finish, usage })
+}
+
+fn ended(index: usize, content: &str) -> Input {
+    Input::ToolEnded { index, result: ToolResult { content: content.to_owned(), error: false } }
+}
+
+fn failed(index: usize) -> Input {
+    Input::ToolEnded { index, result: ToolResult { content: "no".to_owned(), error: true } }
+}
+
+fn result(id: &str, content: &str) -> Effect {
+    let (content, tool_call_id) = (content.to_owned(), id.to_owned());
+    Effect::Append(Message::Tool { content, tool_call_id, meta: None })
+}
+
+fn failure(id: &str, content: &str) -> Effect {
+    let (content, tool_call_id) = (content.to_owned(), id.to_owned());
+    Effect::Append(Message::Tool { content, tool_call_id, meta: Some(ToolMeta { error: true }) })
+}
+
+fn run(index: usize, id: &str) -> Effect {
+    Effect::Run { index, call: call(id) }
+}
+
+fn said(content: &str, tool_calls: Vec<ToolCall>) -> Effect {
+    Effect::Append(Message::Assistant { content: content.to_owned(), tool_calls, meta: None })
+}
+
+fn completed(content: &str, finish: Finish, answers: u64) -> Effect {
+    let usage = Usage { input_tokens: 10 * answers, output_tokens: answers };
+    Effect::Finish(Outcome::Completed { content: content.into(), finish, usage })
+}
+
+fn acting(calls: Vec<ToolCall>) -> Turn {
+    let (mut turn, _) = Turn::start(RULES);
+    turn.on(answered(calls));
+    turn
+}
+
+#[test]
+fn a_plain_answer_completes_the_turn() {
+    let (mut turn, effects) = Turn::start(RULES);
+    assert_eq!(effects, [Effect::Ask]);
+    assert_eq!(turn.on(Input::Text("Hel".to_owned())), []);
+    assert_eq!(turn.on(Input::Text("lo".to_owned())), []);
+    let effects = turn.on(answered(vec![]));
+    assert_eq!(effects, [said("Hello", vec![]), completed("Hello", Finish::Stop, 1)]);
+    assert_eq!(turn.on(CANCEL), []);
+}
+
+#[test]
+fn calls_run_one_after_another_and_then_the_model_goes_on() {
+    let (mut turn, _) = Turn::start(RULES);
+    turn.on(Input::Text("a".to_owned()));
+    let calls = vec![call("x"), call("y")];
+    assert_eq!(turn.on(answered(calls.clone())), [said("a", calls), run(0, "x")]);
+    assert_eq!(turn.on(ended(0, "1")), [result("x", "1"), run(1, "y")]);
+    assert_eq!(turn.on(ended(1, "2")), [result("y", "2"), Effect::Ask]);
+    turn.on(Input::Text("b".to_owned()));
+    let effects = turn.on(answered(vec![]));
+    assert_eq!(effects, [said("b", vec![]), completed("ab", Finish::Stop, 2)]);
+}
+
+#[test]
+fn a_failed_call_stops_the_rest_of_a_sequence() {
+    let mut turn = acting(vec![call("x"), call("y"), call("z")]);
+    turn.on(ended(0, "1"));
+    let skipped = "Not run: an earlier tool call of this message failed.";
+    let expected = [failure("y", "no"), failure("z", skipped), Effect::Ask];
+    assert_eq!(turn.on(failed(1)), expected);
+}
+
+#[test]
+fn parallel_calls_start_together_within_the_bound_and_answer_in_order() {
+    let calls = vec![call("x"), parallel("y"), call("z")];
+    let (mut turn, _) = Turn::start(RULES);
+    assert_eq!(
+        turn.on(answered(calls.clone())),
+        [said("", calls), run(0, "x"), run(1, "y")],
+        "`_parallel` is stripped from what the tool sees"
+    );
+    assert_eq!(turn.on(failed(1)), [run(2, "z")], "a failure does not stop the others");
+    assert_eq!(turn.on(ended(2, "3")), []);
+    let expected = [result("x", "1"), failure("y", "no"), result("z", "3"), Effect::Ask];
+    assert_eq!(turn.on(ended(0, "1")), expected);
+}
+
+#[test]
+fn cancel_while_tools_run_abandons_them_once() {
+    let mut turn = acting(vec![call("a"), call("b")]);
+    let cut = "Cut off while it ran, because the turn ended early (cancelled): whether it had an \
+               effect is not known.";
+    let skipped = "Not run: the turn ended early (cancelled).";
+    let expected = [Effect::Abandon, failure("a", cut), failure("b", skipped), CANCELLED];
+    assert_eq!(turn.on(CANCEL), expected);
+    assert_eq!(turn.on(CANCEL), []);
+    assert_eq!(turn.on(ended(0, "late")), []);
+}
+
+#[test]
+fn cancel_keeps_partial_text_and_marks_it() {
+    let (mut turn, _) = Turn::start(RULES);
+    turn.on(Input::Text("half a sen".to_owned()));
+    let partial = Effect::Append(Message::Assistant {
+        content: "half a sen".to_owned(),
+        tool_calls: vec![],
+        meta: Some(AssistantMeta { partial: "cancelled".to_owned() }),
+    });
+    assert_eq!(turn.on(CANCEL), [Effect::Abandon, partial, CANCELLED]);
+}
+
+#[test]
+fn cancel_before_the_first_chunk_leaves_no_empty_message() {
+    let (mut turn, _) = Turn::start(RULES);
+    assert_eq!(turn.on(CANCEL), [Effect::Abandon, CANCELLED]);
+}
+
+#[test]
+fn an_empty_answer_is_asked_again_once() {
+    let (mut turn, _) = Turn::start(RULES);
+    assert_eq!(turn.on(answered(vec![])), [Effect::Ask]);
+    let effects = turn.on(answered(vec![]));
+    let [Effect::Abandon, Effect::Finish(Outcome::Failed(Failure::Provider(error)))] = &effects[..]
+    else {
+        panic!("{effects:?}");
+    };
+    assert_eq!((error.fault, error.attempts), (Fault::Empty, 2));
+}
+
+#[test]
+fn a_length_finish_completes_even_without_text() {
+    let (mut turn, _) = Turn::start(RULES);
+    let usage = Usage { input_tokens: 10, output_tokens: 1 };
+    let answer = Answer { calls: vec![], finish: FinishReason::Length, usage };
+    assert_eq!(turn.on(Input::Answered(answer)), [completed("", Finish::Length, 1)]);
+}
+
+#[test]
+fn the_iteration_limit_ends_the_turn_after_the_results() {
+    let (mut turn, _) = Turn::start(Rules { iterations_max: 1, ..RULES });
+    turn.on(Input::Text("on it".to_owned()));
+    turn.on(answered(vec![call("x")]));
+    let expected = [result("x", "1"), completed("on it", Finish::IterationLimit, 1)];
+    assert_eq!(turn.on(ended(0, "1")), expected);
+}
+
+/// What the outside may do next. Numbers pick among what is legal at that point.
+#[derive(Clone, Debug)]
+enum Happens {
+    Text(String),
+    Answer { calls: usize, parallel: bool, length: bool },
+    Breaks,
+    ToolEnds { which: usize, error: bool },
+    Defect,
+    Cancel,
+    Timeout,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    prop_oneof![
+        6 => "[a-c]{0,3}".prop_map(Happens::Text),
+        6 => (0usize..5, any::<bool>(), any::<bool>())
+            .prop_map(|(calls, parallel, length)| Happens::Answer { calls, parallel, length }),
+        8 => (0usize..5, prop::bool::weighted(0.3))
+            .prop_map(|(which, error)| Happens::ToolEnds { which, error }),
+        1 => Just(Happens::Breaks),
+        1 => Just(Happens::Defect),
+        1 => Just(Happens::Cancel),
+        1 => Just(Happens::Timeout),
+    ]
+}
+
+/// Plays the actor: keeps the conversation, and knows what runs.
+struct Stage {
+    turn: Turn,
+    conversation: Vec<Message>,
+    asked: bool,
+    running: Vec<usize>,
+    started: usize,
+    finished: Vec<Outcome>,
+    answers: usize,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (turn, effects) = Turn::start(RULES);
+        let mut stage = Self {
+            turn,
+            conversation: vec![Message::User { content: "go".into(), meta: None }],
+            asked: false,
+            running: vec![],
+            started: 0,
+            finished: vec![],
+            answers: 0,
+        };
+        stage.perform(effects);
+        stage
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            assert!(self.finished.is_empty(), "nothing comes after the end");
+            match effect {
+                Effect::Ask => {
+                    assert!(!self.asked && self.running.is_empty(), "one thing at a time");
+                    check_pairs(self.conversation.iter()).expect("a request to a model is paired");
+                    self.asked = true;
+                }
+                Effect::Append(message) => self.conversation.push(message),
+                Effect::Run { index, call } => {
+                    assert!(call.arguments.get(PARALLEL_ARGUMENT).is_none());
+                    self.running.push(index);
+                    self.started += 1;
+                    assert!(self.running.len() <= RULES.concurrent_tools_max);
+                }
+                Effect::Abandon => {
+                    self.asked = false;
+                    self.running.clear();
+                }
+                Effect::Finish(outcome) => {
+                    assert!(!self.asked && self.running.is_empty(), "nothing runs after the end");
+                    self.finished.push(outcome);
+                }
+            }
+        }
+    }
+
+    /// The input this makes of `next`, if the outside can do that now.
+    fn input(&mut self, next: Happens) -> Option<Input> {
+        match next {
+            Happens::Cancel => Some(CANCEL),
+            Happens::Timeout => Some(Input::Stop(Stop::Timeout)),
+            Happens::Defect => Some(Input::Defect { error_id: "e".to_owned() }),
+            Happens::Text(text) => self.asked.then_some(Input::Text(text)),
+            Happens::Answer { calls, parallel, length } => {
+                if !std::mem::take(&mut self.asked) {
+                    return None;
+                }
+                self.answers += 1;
+                let make = if parallel { self::parallel } else { call };
+                let calls = (0..calls).map(|n| make(&format!("{}-{n}", self.answers))).collect();
+                let finish = if length { FinishReason::Length } else { FinishReason::Stop };
+                Some(Input::Answered(Answer { calls, finish, usage: Usage::default() }))
+            }
+            Happens::Breaks => std::mem::take(&mut self.asked).then(|| {
+                Input::Broke(ProviderError {
+                    fault: Fault::Reset,
+                    status: None,
+                    attempts: 1,
+                    retryable: true,
+                    message: String::new(),
+                })
+            }),
+            Happens::ToolEnds { which, error } => {
+                if self.running.is_empty() {
+                    return None;
+                }
+                let index = self.running.remove(which % self.running.len());
+                Some(if error { failed(index) } else { ended(index, "ok") })
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn any_order_of_inputs_keeps_the_conversation_and_ends_once(
+        script in prop::collection::vec(happens(), 0..60)
+    ) {
+        let mut stage = Stage::new();
+        for next in script {
+            if let Some(input) = stage.input(next) {
+                let effects = stage.turn.on(input);
+                stage.perform(effects);
+            }
+        }
+        // Whatever is open at the end of the script is cancelled, as a server's stop would.
+        let effects = stage.turn.on(CANCEL);
+        stage.perform(effects);
+        prop_assert_eq!(stage.finished.len(), 1);
+        prop_assert_eq!(check_pairs(stage.conversation.iter()), Ok(()));
+        prop_assert!(stage.turn.iterations() <= RULES.iterations_max);
+        // Late work of a turn that is over changes nothing.
+        prop_assert_eq!(stage.turn.on(ended(0, "late")), []);
+        prop_assert_eq!(stage.turn.on(Input::Text("late".to_owned())), []);
+    }
+}

@@ -1,0 +1,117 @@
+//! The work of a turn that takes time: one model answer, one tool call. Each runs as a task of its
+//! own and reports to the channel of its turn, which is gone once the turn is: what ends late
+//! reaches nobody.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::{FutureExt, StreamExt};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::turn::{Answer, Input, ToolResult};
+use super::{Facts, Shared};
+use crate::message::{ToolCall, Usage};
+use crate::provider::{Fault, ModelEvent, ModelRequest, ProviderError};
+use crate::world::Use;
+
+/// Runs `work` and reports its end; a panic inside becomes a defect with a number in the log.
+pub async fn report(
+    shared: Arc<Shared>,
+    to: mpsc::Sender<Input>,
+    work: impl Future<Output = Input>,
+) {
+    let input = match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(input) => input,
+        Err(_) => {
+            let error_id = shared.world.chance.hex(Use::ErrorId, 8);
+            tracing::error!(error_id, "the work of a turn panicked");
+            Input::Defect { error_id }
+        }
+    };
+    // The turn may have ended meanwhile: then nobody wants the result.
+    let _ = to.send(input).await;
+}
+
+/// Streams one answer: its text piece by piece, then the rest of it.
+pub async fn ask(facts: Arc<Facts>, request: ModelRequest, text_to: mpsc::Sender<Input>) -> Input {
+    let mut events = facts.model.provider.stream(request);
+    let mut calls: Vec<OpenCall> = Vec::new();
+    let mut usage = Usage::default();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(ModelEvent::Text(text)) => {
+                if text_to.send(Input::Text(text)).await.is_err() {
+                    break;
+                }
+            }
+            Ok(ModelEvent::Reasoning(_)) => {}
+            Ok(ModelEvent::ToolCallStarted { index, id, name }) => {
+                calls.push(OpenCall { index, id, name, arguments: String::new() });
+            }
+            Ok(ModelEvent::ToolCallDelta { index, arguments }) => {
+                if let Some(call) = calls.iter_mut().find(|call| call.index == index) {
+                    call.arguments.push_str(&arguments);
+                }
+            }
+            Ok(ModelEvent::Usage(reported)) => usage = reported,
+            Ok(ModelEvent::Finished(finish)) => {
+                let calls = calls.into_iter().map(OpenCall::close).collect();
+                return Input::Answered(Answer { calls, finish, usage });
+            }
+            Err(error) => return Input::Broke(error),
+        }
+    }
+    Input::Broke(ProviderError {
+        fault: Fault::Eof,
+        status: None,
+        attempts: 1,
+        retryable: true,
+        message: "the model's answer ended without a finish reason".to_owned(),
+    })
+}
+
+/// A tool call whose arguments are still arriving.
+struct OpenCall {
+    index: usize,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl OpenCall {
+    fn close(self) -> ToolCall {
+        // Models leave the arguments out when there are none.
+        let text = if self.arguments.trim().is_empty() { "{}" } else { &self.arguments };
+        let arguments = match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => object,
+            Ok(_) | Err(_) => Value::String(self.arguments),
+        };
+        ToolCall { id: self.id, name: self.name, arguments }
+    }
+}
+
+pub async fn run_tool(
+    shared: Arc<Shared>,
+    facts: Arc<Facts>,
+    index: usize,
+    call: ToolCall,
+) -> Input {
+    let permissions = &facts.permissions;
+    let own_timeout = permissions.preset.tool_timeouts.get(&call.name).copied();
+    let allowed = own_timeout.unwrap_or(shared.skill_timeout);
+    let run = shared.tools.run(&call, &permissions.disabled_tools);
+    let result = match tokio::time::timeout(allowed, run).await {
+        Ok(Ok(content)) => ToolResult { content, error: false },
+        Ok(Err(content)) => ToolResult { content, error: true },
+        Err(_) => ToolResult {
+            content: format!(
+                "{} did not end within {} seconds and was stopped: whether it had an effect is not known.",
+                call.name,
+                allowed.as_secs_f64()
+            ),
+            error: true,
+        },
+    };
+    Input::ToolEnded { index, result }
+}
