@@ -1,0 +1,187 @@
+//! Making an agent. All checks come before anything is created: a refused call leaves nothing.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Pool;
+use super::registry::Refused;
+use crate::agent::{AgentHandle, Facts, system_prompt};
+use crate::id::AgentId;
+use crate::limits::AUTO_AGENT_ID_HEX;
+use crate::policy::{self, Level, Permissions, PolicyError, Preset, Reason, Refusal, ceiling};
+use crate::provider::ModelError;
+use crate::world::Use;
+
+/// An agent to be. What is `None` takes its default.
+#[derive(Debug)]
+pub struct NewAgent {
+    pub id: NewId,
+    pub preset: Option<String>,
+    pub system_prompt: Option<String>,
+    pub cwd: Option<PathBuf>,
+    pub write_paths: Option<Vec<PathBuf>>,
+    pub model: Option<String>,
+    pub disable_tools: Vec<String>,
+    pub parent: Option<AgentId>,
+}
+
+#[derive(Debug)]
+pub enum NewId {
+    Given(AgentId),
+    /// The next numbered temporary one.
+    Temp,
+    /// Drawn by chance.
+    Auto,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    #[error("Agent already exists: {id}")]
+    Taken { id: AgentId },
+    #[error("Parent agent not found: {id}")]
+    UnknownParent { id: AgentId },
+    #[error("cwd does not exist: {given}")]
+    NoCwd { given: String },
+    #[error("cwd is not a directory: {given}")]
+    CwdNotDir { given: String },
+    #[error("cwd cannot be used: {given}")]
+    CwdUnusable {
+        given: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("Unknown tool: {name}. Tools there are: {known}")]
+    UnknownTool { name: String, known: String },
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    #[error("the server is shutting down")]
+    Stopping,
+}
+
+impl Pool {
+    pub async fn create(&self, new: NewAgent) -> Result<AgentHandle, CreateError> {
+        let parent = match &new.parent {
+            Some(id) => {
+                let parent = self.agent(id);
+                Some(parent.ok_or_else(|| CreateError::UnknownParent { id: id.clone() })?)
+            }
+            None => None,
+        };
+        let parent = parent.as_ref().map(AgentHandle::facts);
+        let preset = match &new.preset {
+            Some(name) => self.presets.get(name)?,
+            None => self.presets.default_preset(),
+        };
+        let depth = parent.map_or(0, |parent| parent.depth + 1);
+        match parent {
+            Some(parent) => ceiling::child(&parent.permissions, preset, depth),
+            None => ceiling::root(preset, self.ground.yolo),
+        }
+        .map_err(PolicyError::from)?;
+        let cwd = self.cwd(&new, parent).await?;
+        let permissions = self.permissions(&new, preset, &cwd, parent)?;
+        let model = self.models.resolve(new.model.as_deref())?;
+        let prompt = new.system_prompt.map_or_else(|| system_prompt(&cwd), Arc::from);
+        let tools = self.shared.tools.definitions(&permissions.disabled_tools);
+        let facts = |id: AgentId| Facts {
+            id,
+            created_at: self.shared.world.clock.now(),
+            depth,
+            model,
+            permissions,
+            cwd,
+            system_prompt: prompt,
+            tools,
+        };
+        self.insert(&new.id, new.parent.as_ref(), facts)
+    }
+
+    fn insert(
+        &self,
+        id: &NewId,
+        parent: Option<&AgentId>,
+        facts: impl FnOnce(AgentId) -> Facts,
+    ) -> Result<AgentHandle, CreateError> {
+        let drawn = || self.shared.world.chance.hex(Use::AgentId, AUTO_AGENT_ID_HEX);
+        let mut registry = self.registry();
+        let id = match id {
+            NewId::Given(id) => id.clone(),
+            NewId::Temp => registry.free_temp_id(),
+            NewId::Auto => AgentId::parse(&drawn()).expect("hex digits are a well-formed id"),
+        };
+        let start = || AgentHandle::start(facts(id.clone()), Arc::clone(&self.shared));
+        let agent = registry.insert(&id, parent, start).map_err(|refused| match refused {
+            Refused::Taken => CreateError::Taken { id: id.clone() },
+            Refused::NoParent => {
+                let id = parent.expect("only a given parent can be missing").clone();
+                CreateError::UnknownParent { id }
+            }
+            Refused::Stopping => CreateError::Stopping,
+        })?;
+        drop(registry);
+        tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
+        Ok(agent)
+    }
+
+    /// The working directory with its links resolved: what lies inside is decided against that.
+    async fn cwd(&self, new: &NewAgent, parent: Option<&Facts>) -> Result<PathBuf, CreateError> {
+        let base = parent.map_or(&self.ground.cwd, |parent| &parent.cwd);
+        let Some(given) = &new.cwd else {
+            return Ok(base.clone());
+        };
+        let (path, fs) = (base.join(given), Arc::clone(&self.shared.world.fs));
+        let blocking = &self.shared.world.blocking;
+        let resolved = blocking
+            .call(move || {
+                let path = fs.canonical(&path)?;
+                fs.dir(&path).map(|_| path)
+            })
+            .await;
+        let shown = given.display().to_string();
+        let resolved = resolved.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => CreateError::NoCwd { given: shown },
+            io::ErrorKind::NotADirectory => CreateError::CwdNotDir { given: shown },
+            _ => CreateError::CwdUnusable { given: shown, source },
+        })?;
+        if let Some(parent) = parent
+            && self.is_closed(&resolved, parent.permissions.level())
+        {
+            let message = format!("{} is closed to agents of this server", given.display());
+            return Err(PolicyError::from(Refusal { reason: Reason::Ceiling, message }).into());
+        }
+        Ok(resolved)
+    }
+
+    fn is_closed(&self, path: &Path, level: Level) -> bool {
+        policy::blocked(path, level, &self.ground.home, &self.ground.blocked_paths)
+    }
+
+    fn permissions(
+        &self,
+        new: &NewAgent,
+        preset: &Arc<Preset>,
+        cwd: &Path,
+        parent: Option<&Facts>,
+    ) -> Result<Permissions, CreateError> {
+        let write_paths = match &new.write_paths {
+            Some(paths) => policy::write_paths(preset, cwd, paths)?,
+            None => Vec::new(),
+        };
+        let known: BTreeSet<&str> = self.shared.tools.names().collect();
+        if let Some(name) = new.disable_tools.iter().find(|name| !known.contains(name.as_str())) {
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(CreateError::UnknownTool { name: name.clone(), known });
+        }
+        let mut permissions = Permissions::new(Arc::clone(preset), write_paths);
+        permissions.disabled_tools.extend(new.disable_tools.iter().cloned());
+        if let Some(parent) = parent {
+            // A child has no tool its parent lacks.
+            permissions.disabled_tools.extend(parent.permissions.disabled_tools.iter().cloned());
+        }
+        Ok(permissions)
+    }
+}
