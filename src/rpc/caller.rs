@@ -1,0 +1,95 @@
+//! Who calls: a client with the token, or, by `X-Nexus-Agent`, an agent with that agent's rights.
+//! The header can only take rights away.
+
+use super::code::Code;
+use super::method::{AsAgent, Method};
+use super::wire::ErrorObject;
+use crate::id::AgentId;
+use crate::limits::CLIENT_NAME_CHARS_MAX;
+use crate::policy::{Reason, Refusal};
+use crate::pool::Pool;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The agent in whose name the call is made; `None` for a client with all rights.
+    pub agent: Option<AgentId>,
+    pub client: ClientName,
+}
+
+/// What a caller calls itself, for messages and logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientName(String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("X-Nexus-Client must be 1 to {CLIENT_NAME_CHARS_MAX} printable ASCII characters")]
+pub struct ClientNameError;
+
+impl ClientName {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ClientNameError> {
+        let printable = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        if bytes.is_empty() || bytes.len() > CLIENT_NAME_CHARS_MAX || !printable {
+            return Err(ClientNameError);
+        }
+        Ok(Self(bytes.iter().map(|byte| char::from(*byte)).collect()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for ClientName {
+    fn default() -> Self {
+        Self("rpc".to_owned())
+    }
+}
+
+impl Caller {
+    /// Checks what can be known before the params: whether this method, on `target`, is for the caller.
+    pub fn may_call(
+        &self,
+        pool: &Pool,
+        method: Method,
+        target: Option<&AgentId>,
+    ) -> Result<(), ErrorObject> {
+        let Some(agent) = &self.agent else {
+            return Ok(());
+        };
+        match (method.as_agent(), target) {
+            (AsAgent::Allowed | AsAgent::Decided, _) | (AsAgent::Own, None) => Ok(()),
+            (AsAgent::Own, Some(target)) => self.owns(pool, agent, target),
+            (AsAgent::Refused, _) => {
+                let message = format!("agents may not call {}", method.name());
+                Err(refused(Reason::Policy, message))
+            }
+        }
+    }
+
+    /// Checks that `target` is `agent` itself or a descendant.
+    pub fn owns(&self, pool: &Pool, agent: &AgentId, target: &AgentId) -> Result<(), ErrorObject> {
+        if pool.is_within(target, agent) {
+            return Ok(());
+        }
+        Err(refused(
+            Reason::Owner,
+            format!("{target} is neither {agent} nor one of its descendants"),
+        ))
+    }
+}
+
+pub fn refused(reason: Reason, message: String) -> ErrorObject {
+    Code::of_refusal(&Refusal { reason, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_names_are_short_and_printable() {
+        assert_eq!(ClientName::parse(b"my tool/1").map(|name| name.0), Ok("my tool/1".to_owned()));
+        for bad in [&b""[..], b"a\tb", b"\xc3\xa9", &[b'x'; CLIENT_NAME_CHARS_MAX + 1]] {
+            assert_eq!(ClientName::parse(bad), Err(ClientNameError));
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! The whole API on one page: every method with its name, place, params and result.
+//! Types only. What a method does is in `global` and `per_agent`; the schema that clients see is
+//! made from these types by `openrpc`, and the client library speaks them too.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::wire::ErrorObject;
+use crate::id::{AgentId, RequestId};
+use crate::message::{Message, Usage};
+use crate::policy::Level;
+
+/// Where a method is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// `POST /` or `POST /rpc`.
+    Global,
+    /// `POST /agent/{agent_id}`.
+    Agent,
+}
+
+/// Whether a method counts against the number of executing requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    Counted,
+    /// Always answered: it is what an operator needs when the server is busy.
+    Exempt,
+}
+
+/// What a caller with `X-Nexus-Agent` may do with a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsAgent {
+    Allowed,
+    /// On itself and its descendants.
+    Own,
+    /// The method decides by its params.
+    Decided,
+    Refused,
+}
+
+/// A method as a type, for callers who want its params and result checked by the compiler.
+pub trait Call {
+    const METHOD: Method;
+    type Params: Serialize + DeserializeOwned + JsonSchema;
+    type Result: Serialize + DeserializeOwned + JsonSchema;
+}
+
+macro_rules! methods {
+    ($($call:ident $name:literal: $scope:ident, $load:ident, $as_agent:ident, $params:ident => $result:ident, $about:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Method { $($call),* }
+
+        impl Method {
+            pub const ALL: &[Self] = &[$(Self::$call),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$call => $name),* }
+            }
+
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$call => $about),* }
+            }
+
+            pub fn scope(self) -> Scope {
+                match self { $(Self::$call => Scope::$scope),* }
+            }
+
+            pub fn load(self) -> Load {
+                match self { $(Self::$call => Load::$load),* }
+            }
+
+            pub fn as_agent(self) -> AsAgent {
+                match self { $(Self::$call => AsAgent::$as_agent),* }
+            }
+
+            /// The schemas of params and result.
+            pub fn schemas(self, generator: &mut SchemaGenerator) -> (Schema, Schema) {
+                match self {
+                    $(Self::$call => (
+                        $params::json_schema(generator),
+                        generator.subschema_for::<$result>(),
+                    )),*
+                }
+            }
+        }
+
+        /// The methods as types.
+        pub mod call {
+            $(
+                #[doc = $about]
+                #[derive(Debug)]
+                pub struct $call;
+
+                impl super::Call for $call {
+                    const METHOD: super::Method = super::Method::$call;
+                    type Params = super::$params;
+                    type Result = super::$result;
+                }
+            )*
+        }
+    };
+}
+
+methods! {
+    CreateAgent "create_agent": Global, Counted, Decided, CreateAgentParams => CreateAgentResult,
+        "Creates an agent, and sends it a first message if there is one.";
+    DestroyAgent "destroy_agent": Global, Counted, Decided, DestroyAgentParams => DestroyAgentResult,
+        "Ends an agent and everything it runs; with `cascade` its descendants too.";
+    ListAgents "list_agents": Global, Exempt, Allowed, NoParams => ListAgentsResult,
+        "Lists the agents in order of creation.";
+    GetAgentSummaries "get_agent_summaries": Global, Counted, Allowed, SummariesParams => SummariesResult,
+        "Lists the agents, with their tokens and context if asked for.";
+    ShutdownServer "shutdown_server": Global, Counted, Refused, NoParams => ShutdownServerResult,
+        "Stops the server once running turns have ended or their time of grace is over.";
+    Discover "rpc.discover": Global, Counted, Allowed, NoParams => OpenRpc,
+        "Returns this API as an OpenRPC document.";
+    Send "send": Agent, Counted, Decided, SendParams => SendResult,
+        "Sends a message and waits for the turn it starts.";
+    Cancel "cancel": Agent, Exempt, Own, CancelParams => CancelResult,
+        "Cancels one request, or everything running and waiting.";
+    GetRequest "get_request": Agent, Exempt, Own, GetRequestParams => GetRequestResult,
+        "Tells how far a request is and how it ended.";
+    GetTokens "get_tokens": Agent, Counted, Own, NoParams => GetTokensResult,
+        "Counts the tokens of the agent's next request to its model.";
+    GetContext "get_context": Agent, Counted, Own, NoParams => ContextResult,
+        "Tells what the agent's conversation consists of.";
+    GetMessages "get_messages": Agent, Counted, Own, GetMessagesParams => GetMessagesResult,
+        "Pages through the conversation.";
+    Shutdown "shutdown": Agent, Counted, Refused, NoParams => ShutdownResult,
+        "Marks the agent as ready for the server's end; the server stops once all are.";
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct NoParams {}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CreateAgentParams {
+    /// Its name; `.` asks for the next temporary one. Default: drawn by the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// An existing directory, relative to the parent's. Default: the parent's, else the server's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_write_paths: Option<Vec<String>>,
+    /// An alias of the configuration, or `provider/model-id`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disable_tools: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_agent_id: Option<AgentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_message: Option<String>,
+    /// Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_for_initial_response: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CreateAgentResult {
+    pub agent_id: AgentId,
+    pub url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_request_id: Option<RequestId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_status: Option<RequestStatus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<InitialResponse>,
+}
+
+/// What the first `send` gave: its result, or the error object it ended with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum InitialResponse {
+    Result(SendResult),
+    Error(ErrorObject),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DestroyAgentParams {
+    pub agent_id: AgentId,
+    /// Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cascade: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DestroyAgentResult {
+    /// False where there is no such agent.
+    pub success: bool,
+    pub agent_id: AgentId,
+    pub destroyed: Vec<AgentId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListAgentsResult {
+    pub agents: Vec<AgentEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentEntry {
+    pub agent_id: AgentId,
+    pub is_temp: bool,
+    /// ISO 8601, UTC.
+    pub created_at: String,
+    pub message_count: usize,
+    pub should_shutdown: bool,
+    pub parent_agent_id: Option<AgentId>,
+    pub child_count: usize,
+    pub depth: u32,
+    pub model: String,
+    pub permission_level: Level,
+    pub preset: String,
+    pub cwd: String,
+    pub write_paths: Option<Vec<String>>,
+    pub status: AgentStatus,
+    pub active_request_id: Option<RequestId>,
+    pub queued: usize,
+    pub halted_at_iteration_limit: bool,
+    pub last_action_at: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStatus {
+    Idle,
+    Running,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SummariesParams {
+    /// Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_tokens: Option<bool>,
+    /// Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_context: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummariesResult {
+    pub agents: Vec<AgentSummary>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSummary {
+    #[serde(flatten)]
+    pub entry: AgentEntry,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenSummary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenSummary {
+    pub total: u64,
+    pub budget: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShutdownServerResult {
+    pub success: bool,
+    pub message: String,
+}
+
+/// An OpenRPC document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenRpc(pub serde_json::Map<String, Value>);
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SendParams {
+    pub content: String,
+    /// Names this turn for ever: the same id and content again joins it or gets its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+    /// Who sends it. Default: the client's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_agent_id: Option<AgentId>,
+    /// Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<bool>,
+    /// Seconds for waiting and turn together. Default: `turn_timeout` of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SendResult {
+    Completed {
+        content: String,
+        request_id: RequestId,
+        halted_at_iteration_limit: bool,
+        finish_reason: String,
+        usage: Usage,
+    },
+    Cancelled {
+        cancelled: bool,
+        request_id: RequestId,
+    },
+    /// The answer to `wait: false`.
+    Accepted {
+        request_id: RequestId,
+        status: RequestStatus,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestStatus {
+    Queued,
+    Running,
+    Completed,
+    Cancelled,
+    Failed,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CancelParams {
+    /// Default: everything running and waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CancelResult {
+    One {
+        cancelled: bool,
+        request_id: RequestId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    All {
+        cancelled: bool,
+        request_ids: Vec<RequestId>,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GetRequestParams {
+    pub request_id: RequestId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetRequestResult {
+    pub request_id: RequestId,
+    pub status: RequestStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<SendResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorObject>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetTokensResult {
+    pub system: u64,
+    pub tools: u64,
+    pub messages: u64,
+    pub total: u64,
+    /// The context window.
+    pub budget: u64,
+    /// The budget less what is kept for the answer.
+    pub available: u64,
+    pub remaining: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextResult {
+    pub message_count: usize,
+    /// Whether there is one.
+    pub system_prompt: bool,
+    pub halted_at_iteration_limit: bool,
+    pub last_iteration_count: u32,
+    pub max_tool_iterations: u32,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct GetMessagesParams {
+    /// Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// 1 to 2000. Default: 200.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetMessagesResult {
+    pub agent_id: AgentId,
+    pub total: usize,
+    pub offset: u64,
+    pub limit: u64,
+    pub messages: Vec<NumberedMessage>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NumberedMessage {
+    pub index: u64,
+    #[serde(flatten)]
+    pub message: Message,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShutdownResult {
+    pub success: bool,
+}

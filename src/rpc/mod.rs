@@ -1,0 +1,258 @@
+//! A JSON-RPC body to a reply. `wire` reads the envelope, `method` is the API, `code` gives every
+//! error its number; `global` and `per_agent` do what the methods say.
+//! It knows no socket: HTTP hands it a caller, a route and a body.
+
+pub mod caller;
+pub mod code;
+mod global;
+mod load;
+pub mod method;
+pub mod openrpc;
+mod params;
+mod per_agent;
+pub mod wire;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use caller::Caller;
+use code::Code;
+use load::{Executing, Place};
+use method::{Load, Method, Scope};
+use wire::{Body, Entry, ErrorObject, Params, Request};
+
+use crate::agent::AgentHandle;
+use crate::id::AgentId;
+use crate::pool::Pool;
+use crate::world::{Chance, Use};
+
+pub struct Rpc {
+    pool: Arc<Pool>,
+    chance: Arc<dyn Chance>,
+    executing: Arc<Executing>,
+    turn_timeout: Duration,
+}
+
+impl std::fmt::Debug for Rpc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rpc")
+    }
+}
+
+/// Where a body was posted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    Global,
+    /// An agent, by the id in the path as it was written.
+    Agent(&'a str),
+}
+
+/// What goes back over HTTP.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    Answer(String),
+    /// There were only notifications.
+    NoContent,
+    NotJsonRpc(String),
+    NotFound(String),
+    Busy(String),
+}
+
+/// Whether whoever calls wants to wait for a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    Waits,
+    /// A notification is over as soon as it is accepted.
+    Leaves,
+}
+
+/// One call with everything a method may need to know about it.
+struct Call<'a> {
+    rpc: &'a Rpc,
+    caller: &'a Caller,
+    place: &'a Place,
+    patience: Patience,
+}
+
+type Outcome = Result<Box<RawValue>, ErrorObject>;
+
+impl Rpc {
+    pub fn new(
+        pool: Arc<Pool>,
+        chance: Arc<dyn Chance>,
+        executing_max: usize,
+        turn_timeout: Duration,
+    ) -> Self {
+        Self { pool, chance, executing: Executing::new(executing_max), turn_timeout }
+    }
+
+    /// The agent that an `X-Nexus-Agent` header names, if it is one.
+    pub fn requester(&self, bytes: &[u8]) -> Option<AgentId> {
+        let id = AgentId::parse(std::str::from_utf8(bytes).ok()?).ok()?;
+        self.pool.agent(&id).map(|_| id)
+    }
+
+    pub async fn answer(&self, caller: &Caller, target: Target<'_>, body: &[u8]) -> Reply {
+        let agent = match self.find(target) {
+            Ok(agent) => agent,
+            Err(error) => return Reply::NotFound(wire::answer(&Value::Null, &Err(error))),
+        };
+        match wire::parse(body) {
+            Ok(Body::One(entry)) => self.answer_one(caller, agent.as_ref(), entry).await,
+            Ok(Body::Batch(entries)) => self.answer_batch(caller, agent.as_ref(), entries).await,
+            Err(error) => Reply::NotJsonRpc(wire::answer(&Value::Null, &Err(error))),
+        }
+    }
+
+    fn find(&self, target: Target<'_>) -> Result<Option<AgentHandle>, ErrorObject> {
+        let Target::Agent(segment) = target else {
+            return Ok(None);
+        };
+        let id = AgentId::parse(segment).map_err(|error| Code::of_id(&error))?;
+        self.pool.agent(&id).map(Some).ok_or_else(|| Code::gone(&id))
+    }
+
+    async fn answer_one(
+        &self,
+        caller: &Caller,
+        agent: Option<&AgentHandle>,
+        entry: Entry,
+    ) -> Reply {
+        let request = match entry {
+            Ok(request) => request,
+            Err(invalid) => {
+                return Reply::NotJsonRpc(wire::answer(&invalid.id, &Err(invalid.error)));
+            }
+        };
+        let method = find_method(&request.method, agent);
+        let Some(place) = self.place(method.as_ref().ok().into_iter().copied()) else {
+            return self.busy();
+        };
+        match self.execute(caller, agent, &place, request, method).await {
+            Some(answer) => Reply::Answer(answer),
+            None => Reply::NoContent,
+        }
+    }
+
+    async fn answer_batch(
+        &self,
+        caller: &Caller,
+        agent: Option<&AgentHandle>,
+        entries: Vec<Entry>,
+    ) -> Reply {
+        let valid = entries.iter().flatten();
+        let methods = valid.filter_map(|request| find_method(&request.method, agent).ok());
+        let Some(place) = self.place(methods) else {
+            return self.busy();
+        };
+        let mut answers = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match entry {
+                Ok(request) => {
+                    let method = find_method(&request.method, agent);
+                    answers.extend(self.execute(caller, agent, &place, request, method).await);
+                }
+                Err(invalid) => answers.push(wire::answer(&invalid.id, &Err(invalid.error))),
+            }
+        }
+        if answers.is_empty() {
+            Reply::NoContent
+        } else {
+            Reply::Answer(format!("[{}]", answers.join(",")))
+        }
+    }
+
+    /// A place among the executing requests; one that calls only exempt methods needs none.
+    fn place(&self, mut methods: impl Iterator<Item = Method>) -> Option<Place> {
+        if methods.all(|method| method.load() == Load::Exempt) {
+            Some(Place::exempt())
+        } else {
+            self.executing.enter()
+        }
+    }
+
+    fn busy(&self) -> Reply {
+        let error =
+            ErrorObject::new(Code::Overloaded, "too many requests at once; try again in a second");
+        Reply::Busy(wire::answer(&Value::Null, &Err(error)))
+    }
+
+    /// Runs one request; `None` for a notification, whatever became of it.
+    async fn execute(
+        &self,
+        caller: &Caller,
+        agent: Option<&AgentHandle>,
+        place: &Place,
+        request: Request,
+        method: Result<Method, ErrorObject>,
+    ) -> Option<String> {
+        let Request { id, params, .. } = request;
+        let patience = if id.is_null() { Patience::Leaves } else { Patience::Waits };
+        let call = Call { rpc: self, caller, place, patience };
+        let outcome = match method {
+            Ok(method) => self.guarded(method, call.dispatch(agent, method, params)).await,
+            Err(error) => Err(error),
+        };
+        match patience {
+            Patience::Waits => Some(wire::answer(&id, &outcome)),
+            Patience::Leaves => None,
+        }
+    }
+
+    /// A panic inside a method is our defect, not the end of the connection.
+    async fn guarded(&self, method: Method, call: impl Future<Output = Outcome>) -> Outcome {
+        match AssertUnwindSafe(call).catch_unwind().await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let error_id = self.chance.hex(Use::ErrorId, 8);
+                tracing::error!(error_id, method = method.name(), "a method panicked");
+                Err(Code::defect(&error_id))
+            }
+        }
+    }
+}
+
+impl Call<'_> {
+    async fn dispatch(self, agent: Option<&AgentHandle>, method: Method, given: Params) -> Outcome {
+        let target = agent.map(|agent| &agent.facts().id);
+        self.caller.may_call(&self.rpc.pool, method, target)?;
+        let agent = || agent.expect("an agent's method is called on an agent");
+        match method {
+            Method::CreateAgent => raw(self.create_agent(params::read(method, given)?).await?),
+            Method::DestroyAgent => raw(self.destroy_agent(params::read(method, given)?).await?),
+            Method::ListAgents => raw(self.list_agents(params::read(method, given)?)),
+            Method::GetAgentSummaries => raw(self.summaries(params::read(method, given)?).await),
+            Method::ShutdownServer => raw(self.shutdown_server(params::read(method, given)?)),
+            Method::Discover => raw(self.discover(params::read(method, given)?)),
+            Method::Send => raw(self.send(agent(), params::read(method, given)?).await?),
+            Method::Cancel => raw(self.cancel(agent(), params::read(method, given)?).await?),
+            Method::GetRequest => {
+                raw(self.get_request(agent(), params::read(method, given)?).await?)
+            }
+            Method::GetTokens => {
+                raw(self.get_tokens(agent(), params::read(method, given)?).await?)
+            }
+            Method::GetContext => {
+                raw(self.get_context(agent(), params::read(method, given)?).await?)
+            }
+            Method::GetMessages => {
+                raw(self.get_messages(agent(), params::read(method, given)?).await?)
+            }
+            Method::Shutdown => raw(self.shutdown(agent(), params::read(method, given)?).await?),
+        }
+    }
+}
+
+fn raw(result: impl serde::Serialize) -> Outcome {
+    Ok(serde_json::value::to_raw_value(&result).expect("results have only string keys"))
+}
+
+fn find_method(name: &str, agent: Option<&AgentHandle>) -> Result<Method, ErrorObject> {
+    let scope = if agent.is_some() { Scope::Agent } else { Scope::Global };
+    params::find(name, scope)
+}

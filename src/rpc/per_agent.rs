@@ -1,0 +1,292 @@
+//! The methods of one agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::code::Code;
+use super::method::{
+    CancelParams, CancelResult, ContextResult, GetMessagesParams, GetMessagesResult,
+    GetRequestParams, GetRequestResult, GetTokensResult, NoParams, NumberedMessage, RequestStatus,
+    SendParams, SendResult, ShutdownResult,
+};
+use super::params::invalid;
+use super::wire::ErrorObject;
+use super::{Call, Patience};
+use crate::agent::{Accepted, AgentHandle, Context, Gone, Outcome, SendRequest, State};
+use crate::id::{AgentId, RequestId};
+use crate::limits::{
+    AUTO_REQUEST_ID_HEX, CLIENT_NAME_CHARS_MAX, MESSAGES_PAGE_DEFAULT, MESSAGES_PAGE_MAX,
+    TIMEOUT_SECONDS_MAX,
+};
+use crate::message::UserMeta;
+use crate::policy;
+use crate::world::Use;
+
+/// A send whose params have been checked.
+pub(super) struct Prepared {
+    pub request: SendRequest,
+    wait: bool,
+}
+
+/// A send that its agent took.
+pub(super) struct Sent {
+    agent: AgentId,
+    request_id: RequestId,
+    status: RequestStatus,
+    outcome: Option<oneshot::Receiver<Arc<Outcome>>>,
+    ended: Option<Arc<Outcome>>,
+}
+
+impl Call<'_> {
+    pub(super) async fn send(
+        &self,
+        agent: &AgentHandle,
+        params: SendParams,
+    ) -> Result<SendResult, ErrorObject> {
+        let target = &agent.facts().id;
+        self.may_send(target)?;
+        if self.rpc.pool.is_stopping() {
+            return Err(ErrorObject::new(Code::Overloaded, "the server is shutting down"));
+        }
+        let prepared = self.prepare_send(params)?;
+        let waits = prepared.wait && self.patience == Patience::Waits;
+        let _waiting = match &self.caller.agent {
+            Some(from) if waits => {
+                let waiting = self.rpc.pool.wait_for(from, target);
+                Some(waiting.map_err(|chain| Code::of_deadlock(&chain))?)
+            }
+            _ => None,
+        };
+        let sent = Sent::new(agent, prepared).await?;
+        if waits { self.place.while_waiting(sent.outcome()).await } else { sent.accepted() }
+    }
+
+    fn may_send(&self, target: &AgentId) -> Result<(), ErrorObject> {
+        let Some(from) = &self.caller.agent else {
+            return Ok(());
+        };
+        let sender = self.rpc.pool.agent(from).ok_or_else(|| Code::gone(from))?;
+        let rule = sender.facts().permissions.preset.send;
+        let parent = self.rpc.pool.parent(from);
+        policy::may_send(rule, from, target, parent.as_ref())
+            .map_err(|refusal| Code::of_refusal(&refusal))
+    }
+
+    pub(super) fn prepare_send(&self, params: SendParams) -> Result<Prepared, ErrorObject> {
+        if params.content.is_empty() {
+            return Err(invalid("Invalid parameter content: it must not be empty"));
+        }
+        let request_id = params.request_id.unwrap_or_else(|| {
+            let drawn = self.rpc.chance.hex(Use::RequestId, AUTO_REQUEST_ID_HEX);
+            RequestId::parse(&drawn).expect("hex digits are a well-formed id")
+        });
+        let source = match params.source {
+            Some(source) if source.chars().count() > CLIENT_NAME_CHARS_MAX => {
+                let message = format!("it has more than {CLIENT_NAME_CHARS_MAX} characters");
+                return Err(invalid(format!("Invalid parameter source: {message}")));
+            }
+            Some(source) => source,
+            None => self.caller.client.as_str().to_owned(),
+        };
+        // Nobody sends in another agent's name who is not a client with all rights.
+        let source_agent_id = self.caller.agent.clone().or(params.source_agent_id);
+        let timeout = match params.timeout {
+            None => self.rpc.turn_timeout,
+            Some(seconds) if seconds > 0.0 && seconds <= TIMEOUT_SECONDS_MAX => {
+                Duration::from_secs_f64(seconds)
+            }
+            Some(_) => {
+                let range = format!("seconds from above 0 to {TIMEOUT_SECONDS_MAX}");
+                return Err(invalid(format!("Invalid parameter timeout: it must be {range}")));
+            }
+        };
+        let request = SendRequest {
+            request_id,
+            content: params.content.into(),
+            meta: UserMeta { source, source_agent_id },
+            deadline: Instant::now() + timeout,
+        };
+        Ok(Prepared { request, wait: params.wait.unwrap_or(true) })
+    }
+
+    pub(super) async fn cancel(
+        &self,
+        agent: &AgentHandle,
+        params: CancelParams,
+    ) -> Result<CancelResult, ErrorObject> {
+        let cancelled = agent.cancel(params.request_id.clone()).await.map_err(gone(agent))?;
+        let any = !cancelled.is_empty();
+        Ok(match params.request_id {
+            None => CancelResult::All { cancelled: any, request_ids: cancelled },
+            Some(request_id) => CancelResult::One {
+                cancelled: any,
+                request_id,
+                reason: (!any).then(|| "not_found_or_completed".to_owned()),
+            },
+        })
+    }
+
+    pub(super) async fn get_request(
+        &self,
+        agent: &AgentHandle,
+        params: GetRequestParams,
+    ) -> Result<GetRequestResult, ErrorObject> {
+        let request_id = params.request_id;
+        let state = agent.request(request_id.clone()).await.map_err(gone(agent))?;
+        let state = state.ok_or_else(|| invalid(format!("Request not found: {request_id}")))?;
+        let (status, outcome) = match state {
+            State::Queued => (RequestStatus::Queued, None),
+            State::Running => (RequestStatus::Running, None),
+            State::Ended(outcome) => (ended_status(&outcome), Some(told(&request_id, &outcome))),
+        };
+        let (result, error) = match outcome {
+            None => (None, None),
+            Some(Ok(result)) => (Some(result), None),
+            Some(Err(error)) => (None, Some(error)),
+        };
+        Ok(GetRequestResult { request_id, status, result, error })
+    }
+
+    pub(super) async fn get_tokens(
+        &self,
+        agent: &AgentHandle,
+        _: NoParams,
+    ) -> Result<GetTokensResult, ErrorObject> {
+        let tokens = agent.tokens().await.map_err(gone(agent))?;
+        Ok(GetTokensResult {
+            system: tokens.system,
+            tools: tokens.tools,
+            messages: tokens.messages,
+            total: tokens.total(),
+            budget: tokens.budget,
+            available: tokens.available,
+            remaining: tokens.remaining(),
+        })
+    }
+
+    pub(super) async fn get_context(
+        &self,
+        agent: &AgentHandle,
+        _: NoParams,
+    ) -> Result<ContextResult, ErrorObject> {
+        agent.context().await.map(Into::into).map_err(gone(agent))
+    }
+
+    pub(super) async fn get_messages(
+        &self,
+        agent: &AgentHandle,
+        params: GetMessagesParams,
+    ) -> Result<GetMessagesResult, ErrorObject> {
+        let offset = params.offset.unwrap_or(0);
+        let limit = params.limit.unwrap_or(MESSAGES_PAGE_DEFAULT);
+        if !(1..=MESSAGES_PAGE_MAX).contains(&limit) {
+            let message =
+                format!("Invalid parameter limit: it must be from 1 to {MESSAGES_PAGE_MAX}");
+            return Err(invalid(message));
+        }
+        // An offset that no machine can count to lies beyond any conversation.
+        let first = usize::try_from(offset).unwrap_or(usize::MAX);
+        let count = usize::try_from(limit).expect("a page is small");
+        let page = agent.messages(first, count).await.map_err(gone(agent))?;
+        let messages = (offset..).zip(page.messages);
+        Ok(GetMessagesResult {
+            agent_id: agent.facts().id.clone(),
+            total: page.total,
+            offset,
+            limit,
+            messages: messages
+                .map(|(index, message)| NumberedMessage { index, message: (*message).clone() })
+                .collect(),
+        })
+    }
+
+    pub(super) async fn shutdown(
+        &self,
+        agent: &AgentHandle,
+        _: NoParams,
+    ) -> Result<ShutdownResult, ErrorObject> {
+        agent.ask_for_shutdown().await.map_err(gone(agent))?;
+        self.rpc.pool.stop_if_all_asked();
+        Ok(ShutdownResult { success: true })
+    }
+}
+
+impl Sent {
+    pub(super) async fn new(agent: &AgentHandle, prepared: Prepared) -> Result<Self, ErrorObject> {
+        let id = agent.facts().id.clone();
+        let request_id = prepared.request.request_id.clone();
+        let accepted = agent.send(prepared.request).await;
+        let (status, outcome, ended) = match accepted.map_err(|error| Code::of_send(&error, &id))? {
+            Accepted::Ended(outcome) => (ended_status(&outcome), None, Some(outcome)),
+            Accepted::Waiting { state, outcome } => {
+                let status = match state {
+                    State::Queued | State::Ended(_) => RequestStatus::Queued,
+                    State::Running => RequestStatus::Running,
+                };
+                (status, Some(outcome), None)
+            }
+        };
+        Ok(Self { agent: id, request_id, status, outcome, ended })
+    }
+
+    /// What a caller learns who does not wait.
+    fn accepted(self) -> Result<SendResult, ErrorObject> {
+        match self.ended {
+            Some(outcome) => told(&self.request_id, &outcome),
+            None => Ok(SendResult::Accepted { request_id: self.request_id, status: self.status }),
+        }
+    }
+
+    pub(super) async fn outcome(self) -> Result<SendResult, ErrorObject> {
+        let outcome = match (self.ended, self.outcome) {
+            (Some(outcome), _) => outcome,
+            (None, Some(outcome)) => outcome.await.map_err(|_| Code::gone(&self.agent))?,
+            (None, None) => unreachable!("a send has ended or will end"),
+        };
+        told(&self.request_id, &outcome)
+    }
+}
+
+/// An outcome as `send` and `get_request` tell it.
+fn told(request_id: &RequestId, outcome: &Outcome) -> Result<SendResult, ErrorObject> {
+    let request_id = request_id.clone();
+    match outcome {
+        Outcome::Completed { content, finish, usage } => Ok(SendResult::Completed {
+            content: content.to_string(),
+            request_id,
+            halted_at_iteration_limit: outcome.halted_at_iteration_limit(),
+            finish_reason: finish.name().to_owned(),
+            usage: *usage,
+        }),
+        Outcome::Cancelled { .. } => Ok(SendResult::Cancelled { cancelled: true, request_id }),
+        Outcome::Failed(failure) => Err(Code::of_failure(failure)),
+    }
+}
+
+fn ended_status(outcome: &Outcome) -> RequestStatus {
+    match outcome {
+        Outcome::Completed { .. } => RequestStatus::Completed,
+        Outcome::Cancelled { .. } => RequestStatus::Cancelled,
+        Outcome::Failed(_) => RequestStatus::Failed,
+    }
+}
+
+fn gone(agent: &AgentHandle) -> impl FnOnce(Gone) -> ErrorObject {
+    let id = agent.facts().id.clone();
+    move |Gone| Code::gone(&id)
+}
+
+impl From<Context> for ContextResult {
+    fn from(context: Context) -> Self {
+        Self {
+            message_count: context.message_count,
+            system_prompt: context.system_prompt,
+            halted_at_iteration_limit: context.halted_at_iteration_limit,
+            last_iteration_count: context.last_iteration_count,
+            max_tool_iterations: context.max_tool_iterations,
+        }
+    }
+}
