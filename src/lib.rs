@@ -1,5 +1,6 @@
 //! NEXUS3: a local server that runs teams of LLM agents.
 
+pub mod http; // bytes on a socket
 pub mod rpc; // a JSON-RPC body to a reply
 pub mod pool; // which agents exist
 pub mod agent; // one task per agent, and the turn it is in

@@ -1,0 +1,189 @@
+//! Bytes on a socket: the accept loop, the limits of a connection, and the way of one request
+//! through the checks to `rpc` and back. What is decided without waiting is in pure leaves.
+
+mod auth;
+mod body;
+mod head;
+mod phase;
+mod reply;
+mod route;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONNECTION;
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use auth::Auth;
+use body::Drained;
+use phase::{Phase, Timed};
+use reply::{Refusal, Tracked};
+use route::Route;
+
+use crate::limits::{
+    ACCEPT_BACKOFF, CLOSE_CONNECTIONS_MAX, DRAIN_BYTES_MAX, DRAIN_MAX, LIBRARY_HEADER_BYTES_MAX,
+    LIBRARY_HEADER_FIELDS_MAX, REFUSALS_AT_ONCE_MAX,
+};
+use crate::rpc::caller::{Caller, ClientName};
+use crate::rpc::{Rpc, Target};
+use crate::world::{Listener, Stream};
+
+const REQUESTER: &str = "x-nexus-agent";
+const CLIENT: &str = "x-nexus-client";
+
+#[derive(Debug)]
+pub struct Service {
+    pub rpc: Rpc,
+    pub auth: Auth,
+}
+
+/// Serves connections until `stop`, then lets those that are answering finish, for a while.
+pub async fn serve(
+    mut listener: Box<dyn Listener>,
+    service: Arc<Service>,
+    connections_max: usize,
+    stop: CancellationToken,
+) {
+    let connections = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(connections_max));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE_MAX));
+    loop {
+        let stream = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            stream = listener.accept() => match stream {
+                Ok(stream) => stream,
+                Err(error) => {
+                    // Usually there are no handles left; they come back as connections end.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    sleep(ACCEPT_BACKOFF).await;
+                    continue;
+                }
+            },
+        };
+        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+            connections.spawn(connection(stream, Arc::clone(&service), stop.clone(), place));
+        } else if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+            connections.spawn(refuse(stream, place));
+        }
+    }
+    drop(listener);
+    connections.close();
+    let _ = timeout(CLOSE_CONNECTIONS_MAX, connections.wait()).await;
+}
+
+async fn connection(
+    stream: Box<dyn Stream>,
+    service: Arc<Service>,
+    stop: CancellationToken,
+    _place: OwnedSemaphorePermit,
+) {
+    let phase = Phase::new();
+    let timed = Timed::new(stream, Arc::clone(&phase));
+    let handler = service_fn(move |request| {
+        let (service, phase) = (Arc::clone(&service), Arc::clone(&phase));
+        async move {
+            let until = phase.head_received();
+            let response = service.answer(request, until).await;
+            Ok::<_, Infallible>(response.map(|body| Tracked::new(body, phase)))
+        }
+    });
+    let served = http1::Builder::new()
+        // The simulation has its own clock, and nobody needs this header on loopback.
+        .auto_date_header(false)
+        .max_headers(LIBRARY_HEADER_FIELDS_MAX)
+        .max_buf_size(LIBRARY_HEADER_BYTES_MAX)
+        .serve_connection(TokioIo::new(timed), handler);
+    let mut served = std::pin::pin!(served);
+    let ended = tokio::select! {
+        biased;
+        ended = served.as_mut() => ended,
+        () = stop.cancelled() => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    };
+    // How a connection ended is the client's business: it may leave at any moment.
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// Tells one connection too many that it is. What it sends is read for a moment, so that closing
+/// does not destroy the answer.
+async fn refuse(mut stream: Box<dyn Stream>, _place: OwnedSemaphorePermit) {
+    let told = async {
+        stream.write_all(&Refusal::too_many_connections().bytes()).await?;
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream.take(DRAIN_BYTES_MAX as u64), &mut tokio::io::sink()).await
+    };
+    let _ = timeout(DRAIN_MAX, told).await;
+}
+
+impl Service {
+    async fn answer(&self, request: Request<Incoming>, until: Instant) -> Response<Full<Bytes>> {
+        let (parts, body) = request.into_parts();
+        let target = match head::check(&parts, &self.auth) {
+            Ok(Route::Global) => Target::Global,
+            Ok(Route::Agent(id)) => Target::Agent(id),
+            Ok(Route::Health) => return without_body(health(), body, &parts).await,
+            Err(refusal) => return without_body(refusal.response(), body, &parts).await,
+        };
+        let caller = match self.caller(&parts) {
+            Ok(caller) => caller,
+            Err(refusal) => return without_body(refusal.response(), body, &parts).await,
+        };
+        match body::read(body, &parts.headers, until).await {
+            Ok(body) => reply::of_rpc(self.rpc.answer(&caller, target, &body).await),
+            Err(refusal) => refusal.response(),
+        }
+    }
+
+    fn caller(&self, parts: &Parts) -> Result<Caller, Refusal> {
+        let agent = match parts.headers.get(REQUESTER).map(HeaderValue::as_bytes) {
+            None => None,
+            Some(shown) => {
+                let agent = self.rpc.requester(shown);
+                Some(agent.ok_or_else(|| Refusal::unknown_requester(shown))?)
+            }
+        };
+        let client = match parts.headers.get(CLIENT) {
+            None => ClientName::default(),
+            Some(name) => ClientName::parse(name.as_bytes())
+                .map_err(|error| Refusal::request(StatusCode::BAD_REQUEST, error.to_string()))?,
+        };
+        Ok(Caller { agent, client })
+    }
+}
+
+/// An answer for which the body does not matter. A connection whose body was not read to its end
+/// is closed with it.
+async fn without_body(
+    mut response: Response<Full<Bytes>>,
+    body: Incoming,
+    parts: &Parts,
+) -> Response<Full<Bytes>> {
+    if body::drain(body, &parts.headers).await == Drained::InPart {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+fn health() -> Response<Full<Bytes>> {
+    let version = env!("CARGO_PKG_VERSION");
+    let status = json!({"service": "nexus3", "status": "ok", "version": version});
+    reply::json(StatusCode::OK, status.to_string())
+}
