@@ -1,9 +1,11 @@
 //! NEXUS3: a local server that runs teams of LLM agents.
 
+pub mod server; // one server from start to stop
 pub mod http; // bytes on a socket
 pub mod rpc; // a JSON-RPC body to a reply
 pub mod pool; // which agents exist
 pub mod agent; // one task per agent, and the turn it is in
+pub mod home; // the server's own directory
 pub mod provider; // models
 pub mod tool; // what a model may ask an agent to do
 pub mod policy; // who may do what

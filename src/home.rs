@@ -1,0 +1,143 @@
+//! The server's own directory: made, locked against a second server, and the place of the token.
+//! Only names and modes are decided here; what else lies in it belongs to others.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+
+use crate::world::{Access, Chance, Dir, File, Fs, Use, World};
+
+/// The port whose token file needs no number in its name.
+pub const DEFAULT_PORT: u16 = 8765;
+
+const LOCK: &str = "server.lock";
+const LOCK_BYTES_MAX: u64 = 4096;
+const TOKEN_PREFIX: &str = "nxk_";
+const TOKEN_HEX: usize = 64;
+const TEMP_NAME_HEX: usize = 16;
+
+/// Our directory, held for this process alone.
+pub struct Home {
+    path: PathBuf,
+    dir: Arc<dyn Dir>,
+    /// The lock lasts as long as this handle.
+    lock: Arc<dyn File>,
+}
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Home").field(&self.path).finish()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    #[error("cannot use {} as the server's home", path.display())]
+    Unusable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("another server uses the home {}: {holder}", path.display())]
+    Locked { path: PathBuf, holder: String },
+    #[error("cannot write {} in the server's home", name.display())]
+    Write {
+        name: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Who holds a home, as its lock file says.
+#[derive(Debug, Serialize, Deserialize)]
+struct Holder {
+    pid: u32,
+    port: u16,
+}
+
+impl Home {
+    /// Makes the directory where there is none, and takes its lock.
+    pub fn open(fs: &dyn Fs, path: &Path) -> Result<Self, HomeError> {
+        let unusable = |source| HomeError::Unusable { path: path.to_owned(), source };
+        let dir = make(fs, path).map_err(unusable)?;
+        dir.set_mode(Path::new("."), 0o700).map_err(unusable)?;
+        let lock = dir.open(Path::new(LOCK), Access::Create { mode: 0o600 }).map_err(unusable)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), dir, lock }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(HomeError::Locked { path: path.to_owned(), holder: holder(lock.as_ref()) })
+            }
+            Err(error) => Err(unusable(error)),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes who we are, for a second server that finds the lock taken.
+    pub fn sign(&self, pid: u32, port: u16) -> Result<(), HomeError> {
+        let text = serde_json::to_vec(&Holder { pid, port }).expect("two numbers are JSON");
+        let signed = self.lock.set_len(0).and_then(|()| self.lock.write_at(&text, 0));
+        signed.map_err(|source| HomeError::Write { name: LOCK.into(), source })
+    }
+
+    pub fn write_token(
+        &self,
+        world: &World,
+        port: u16,
+        token: &SecretString,
+    ) -> Result<PathBuf, HomeError> {
+        let name = token_name(port);
+        let temp =
+            format!(".{}.{}", name.display(), world.chance.hex(Use::TempName, TEMP_NAME_HEX));
+        let written = self.dir.replace(&name, token.expose_secret().as_bytes(), 0o600, &temp);
+        written.map_err(|source| HomeError::Write { name: name.clone(), source })?;
+        Ok(self.path.join(name))
+    }
+
+    pub fn remove_token(&self, port: u16) -> Result<(), HomeError> {
+        let name = token_name(port);
+        self.dir.remove_file(&name).map_err(|source| HomeError::Write { name, source })
+    }
+}
+
+/// A new token, which nobody can guess.
+pub fn new_token(chance: &dyn Chance) -> SecretString {
+    format!("{TOKEN_PREFIX}{}", chance.hex(Use::Token, TOKEN_HEX)).into()
+}
+
+/// `rpc.token` for the default port, `rpc-{port}.token` for others.
+pub fn token_name(port: u16) -> PathBuf {
+    if port == DEFAULT_PORT { "rpc.token".into() } else { format!("rpc-{port}.token").into() }
+}
+
+/// The directory at `path`, made with those above it where they are missing.
+fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
+    match fs.dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        found => return found,
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let parent = make(fs, parent)?;
+    match parent.make_dir(Path::new(name), 0o700) {
+        // Somebody else made it at the same moment.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    parent.sync()?;
+    parent.dir(Path::new(name))
+}
+
+fn holder(lock: &dyn File) -> String {
+    let text = lock.read_all(LOCK_BYTES_MAX).unwrap_or_default();
+    match serde_json::from_slice::<Holder>(&text) {
+        Ok(Holder { pid, port }) => format!("process {pid}, port {port}"),
+        Err(_) => "it is just starting".to_owned(),
+    }
+}

@@ -1,0 +1,185 @@
+//! One server from start to stop: home, models, pool, port, token; then requests until it is asked
+//! to end. The same for the real machine and for a simulated one.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::home::{self, Home, HomeError};
+use crate::http::{self, Auth, Service};
+use crate::limits::HANDLES_RESERVED;
+use crate::policy::PolicyError;
+use crate::policy::ceiling::Yolo;
+use crate::pool::{Ground, Pool};
+use crate::provider::{ModelError, Models};
+use crate::rpc::Rpc;
+use crate::world::{Listener, World};
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub config: Config,
+    /// Our own directory, absolute.
+    pub home: PathBuf,
+    pub access: Access,
+    pub yolo: Yolo,
+}
+
+/// Who may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    TokenHolders,
+    /// Everybody on this machine; for tests.
+    Everybody,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    #[error(transparent)]
+    Models(#[from] ModelError),
+    #[error(transparent)]
+    Presets(#[from] PolicyError),
+    #[error("cannot tell the working directory")]
+    WorkingDirectory {
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot listen on {address}")]
+    Bind {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A server that has its port and has written its token, but answers nobody yet.
+pub struct Server {
+    world: World,
+    home: Home,
+    pool: Arc<Pool>,
+    service: Arc<Service>,
+    listener: Box<dyn Listener>,
+    address: SocketAddr,
+    token: Option<(SecretString, PathBuf)>,
+    notice: Option<String>,
+    connections_max: usize,
+    grace: Duration,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Prepares everything; what is wrong with the settings or the machine is told here.
+    pub async fn bind(world: World, settings: Settings) -> Result<Self, RunError> {
+        let Settings { config, home, access, yolo } = settings;
+        let home = Home::open(world.fs.as_ref(), &home)?;
+        let models = Models::new(&world, &config)?;
+        let notice = models.notice().map(str::to_owned);
+        let cwd = world.environment.current_dir().and_then(|cwd| world.fs.canonical(&cwd));
+        let ground = Ground {
+            home: world.fs.canonical(home.path()).unwrap_or_else(|_| home.path().to_owned()),
+            cwd: cwd.map_err(|source| RunError::WorkingDirectory { source })?,
+            blocked_paths: config.permissions.blocked_paths.clone(),
+            yolo,
+        };
+        let pool = Arc::new(Pool::new(world.clone(), &config, models, ground)?);
+        let wanted = SocketAddr::new(config.server.host, config.server.port);
+        let bind = |source| RunError::Bind { address: wanted, source };
+        let listener = world.net.bind(wanted).await.map_err(bind)?;
+        let address = listener.local_addr().map_err(bind)?;
+        home.sign(world.environment.process_id(), address.port())?;
+        let token = match access {
+            Access::Everybody => None,
+            Access::TokenHolders => {
+                let token = home::new_token(world.chance.as_ref());
+                let path = home.write_token(&world, address.port(), &token)?;
+                Some((token, path))
+            }
+        };
+        let rpc = Rpc::new(
+            Arc::clone(&pool),
+            Arc::clone(&world.chance),
+            config.server.max_concurrent,
+            Duration::from_secs_f64(config.turn_timeout),
+        );
+        let auth = token.as_ref().map_or(Auth::Off, |(token, _)| Auth::Token(token.clone()));
+        let allowed = world.net.handles_max().saturating_sub(HANDLES_RESERVED).max(1);
+        Ok(Self {
+            home,
+            pool,
+            service: Arc::new(Service { rpc, auth }),
+            listener,
+            address,
+            token,
+            notice,
+            connections_max: config.server.max_connections.min(allowed),
+            grace: Duration::from_secs_f64(config.server.shutdown_grace),
+            world,
+        })
+    }
+
+    /// Where it listens, with the port the machine chose.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The token callers must show; `None` where everybody may call.
+    pub fn token(&self) -> Option<&SecretString> {
+        self.token.as_ref().map(|(token, _)| token)
+    }
+
+    pub fn token_path(&self) -> Option<&Path> {
+        self.token.as_ref().map(|(_, path)| path.as_path())
+    }
+
+    /// What the operator should know about the models of this server.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// Answers until a signal or a caller asks for the end; then everybody gets their answer.
+    pub async fn run(self) {
+        let close = CancellationToken::new();
+        let serving = http::serve(self.listener, self.service, self.connections_max, close.clone());
+        let serving = tokio::spawn(serving);
+        let signals = &self.world.signals;
+        tokio::select! {
+            biased;
+            () = self.pool.stop_requested() => {}
+            () = signals.stop() => {}
+        }
+        tracing::info!("stopping: running turns have {} seconds to end", self.grace.as_secs_f64());
+        let grace = async {
+            tokio::select! {
+                // Whoever signals again does not want to wait.
+                biased;
+                () = signals.stop() => {}
+                () = sleep(self.grace) => {}
+            }
+        };
+        self.pool.wind_down(grace).await;
+        close.cancel();
+        if let Err(error) = serving.await {
+            tracing::error!(%error, "the accept loop died");
+        }
+        if self.token.is_some()
+            && let Err(error) = self.home.remove_token(self.address.port())
+        {
+            tracing::warn!(%error, "the token file stays behind");
+        }
+        tracing::info!("stopped");
+    }
+}
