@@ -1,0 +1,280 @@
+//! The client library: every method of the server, typed, over any world's network.
+//! It speaks plain HTTP to loopback and opens a connection per call; it never retries by itself.
+
+mod detect;
+mod token;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+pub use detect::Detection;
+pub use token::{TokenError, find_token};
+
+use crate::id::{AgentId, RequestId};
+use crate::limits::{
+    CLIENT_ANSWER_BYTES_MAX, CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX,
+};
+use crate::rpc::method::{
+    Call, CancelParams, CancelResult, ContextResult, CreateAgentParams, CreateAgentResult,
+    DestroyAgentParams, DestroyAgentResult, GetMessagesParams, GetMessagesResult, GetRequestParams,
+    GetRequestResult, GetTokensResult, ListAgentsResult, Method, NoParams, OpenRpc, Scope,
+    SendParams, SendResult, ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult,
+    call,
+};
+use crate::rpc::wire::ErrorObject;
+use crate::world::Net;
+
+#[derive(Clone)]
+pub struct NexusClient {
+    net: Arc<dyn Net>,
+    address: SocketAddr,
+    token: Option<SecretString>,
+    name: String,
+}
+
+impl std::fmt::Debug for NexusClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NexusClient").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("no server answers at {address}")]
+    NoServer {
+        address: SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the server at {address} did not answer in time")]
+    Timeout { address: SocketAddr },
+    /// The connection broke, or what came back is not what a NEXUS3 server sends.
+    #[error("the exchange with {address} failed: {what}")]
+    Protocol { address: SocketAddr, what: String },
+    /// The server refused the request with this HTTP status.
+    #[error("{}", error.message)]
+    Refused { status: StatusCode, error: ErrorObject },
+    #[error("{}", error.message)]
+    Rpc { error: ErrorObject },
+}
+
+impl ClientError {
+    /// Whether the token was missing or wrong.
+    pub fn is_authentication(&self) -> bool {
+        match self {
+            Self::Refused { status, error } => {
+                *status == StatusCode::UNAUTHORIZED || error.message == "Invalid API key"
+            }
+            Self::NoServer { .. }
+            | Self::Timeout { .. }
+            | Self::Protocol { .. }
+            | Self::Rpc { .. } => false,
+        }
+    }
+}
+
+impl NexusClient {
+    pub fn new(net: Arc<dyn Net>, address: SocketAddr, token: Option<SecretString>) -> Self {
+        Self { net, address, token, name: "client".to_owned() }
+    }
+
+    /// Names this client in messages and logs.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    pub async fn create_agent(
+        &self,
+        params: &CreateAgentParams,
+    ) -> Result<CreateAgentResult, ClientError> {
+        self.call::<call::CreateAgent>(None, params).await
+    }
+
+    pub async fn destroy_agent(
+        &self,
+        params: &DestroyAgentParams,
+    ) -> Result<DestroyAgentResult, ClientError> {
+        self.call::<call::DestroyAgent>(None, params).await
+    }
+
+    pub async fn list_agents(&self) -> Result<ListAgentsResult, ClientError> {
+        self.call::<call::ListAgents>(None, &NoParams {}).await
+    }
+
+    pub async fn get_agent_summaries(
+        &self,
+        params: &SummariesParams,
+    ) -> Result<SummariesResult, ClientError> {
+        self.call::<call::GetAgentSummaries>(None, params).await
+    }
+
+    pub async fn shutdown_server(&self) -> Result<ShutdownServerResult, ClientError> {
+        self.call::<call::ShutdownServer>(None, &NoParams {}).await
+    }
+
+    pub async fn discover(&self) -> Result<OpenRpc, ClientError> {
+        self.call::<call::Discover>(None, &NoParams {}).await
+    }
+
+    pub async fn send(
+        &self,
+        agent: &AgentId,
+        params: &SendParams,
+    ) -> Result<SendResult, ClientError> {
+        self.call::<call::Send>(Some(agent), params).await
+    }
+
+    pub async fn cancel(
+        &self,
+        agent: &AgentId,
+        request_id: Option<RequestId>,
+    ) -> Result<CancelResult, ClientError> {
+        self.call::<call::Cancel>(Some(agent), &CancelParams { request_id }).await
+    }
+
+    pub async fn get_request(
+        &self,
+        agent: &AgentId,
+        request_id: RequestId,
+    ) -> Result<GetRequestResult, ClientError> {
+        self.call::<call::GetRequest>(Some(agent), &GetRequestParams { request_id }).await
+    }
+
+    pub async fn get_tokens(&self, agent: &AgentId) -> Result<GetTokensResult, ClientError> {
+        self.call::<call::GetTokens>(Some(agent), &NoParams {}).await
+    }
+
+    pub async fn get_context(&self, agent: &AgentId) -> Result<ContextResult, ClientError> {
+        self.call::<call::GetContext>(Some(agent), &NoParams {}).await
+    }
+
+    pub async fn get_messages(
+        &self,
+        agent: &AgentId,
+        params: &GetMessagesParams,
+    ) -> Result<GetMessagesResult, ClientError> {
+        self.call::<call::GetMessages>(Some(agent), params).await
+    }
+
+    pub async fn shutdown(&self, agent: &AgentId) -> Result<ShutdownResult, ClientError> {
+        self.call::<call::Shutdown>(Some(agent), &NoParams {}).await
+    }
+
+    /// Calls any method by its type. `agent` is needed for agents' methods, and only for them.
+    pub async fn call<C: Call>(
+        &self,
+        agent: Option<&AgentId>,
+        params: &C::Params,
+    ) -> Result<C::Result, ClientError> {
+        assert_eq!(
+            agent.is_some(),
+            C::METHOD.scope() == Scope::Agent,
+            "agents' methods need an agent"
+        );
+        let params = serde_json::to_value(params).expect("params have only string keys");
+        let result = self.call_by_name(agent, C::METHOD.name(), params).await?;
+        serde_json::from_value(result)
+            .map_err(|error| self.protocol(format!("unexpected result: {error}")))
+    }
+
+    /// Calls any method by its name, with params and result as JSON.
+    pub async fn call_by_name(
+        &self,
+        agent: Option<&AgentId>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, ClientError> {
+        let path = agent.map_or_else(|| "/rpc".to_owned(), |agent| format!("/agent/{agent}"));
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let waits_for_turn = [Method::Send.name(), Method::CreateAgent.name()].contains(&method);
+        // Turns end by the server's own deadlines.
+        let allowed = if waits_for_turn {
+            Duration::from_secs_f64(TIMEOUT_SECONDS_MAX)
+        } else {
+            CLIENT_CALL_MAX
+        };
+        let exchange = self.exchange(Request::post(path), body.to_string());
+        let (status, answer) = timeout(allowed, exchange).await.map_err(|_| self.timed_out())??;
+        self.result(status, &answer)
+    }
+
+    fn result(&self, status: StatusCode, body: &[u8]) -> Result<Value, ClientError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            result: Option<Value>,
+            error: Option<ErrorObject>,
+        }
+        let answer: Answer = serde_json::from_slice(body).map_err(|_| {
+            self.protocol(format!("HTTP {} without a JSON-RPC answer", status.as_u16()))
+        })?;
+        match (answer.result, answer.error) {
+            (_, Some(error)) if status == StatusCode::OK => Err(ClientError::Rpc { error }),
+            (_, Some(error)) => Err(ClientError::Refused { status, error }),
+            (Some(result), None) => Ok(result),
+            (None, None) => Err(self.protocol("an answer without result and error".to_owned())),
+        }
+    }
+
+    /// One request on a connection of its own; the whole answer.
+    async fn exchange(
+        &self,
+        request: http::request::Builder,
+        body: String,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
+        let mut request = request
+            .header(HOST, self.address.to_string())
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-nexus-client", &self.name);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose_secret()));
+        }
+        let request = request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| self.protocol(error.to_string()))?;
+        let broken = |error: hyper::Error| self.protocol(error.to_string());
+        let stream = timeout(CLIENT_CONNECT_MAX, self.net.connect(self.address))
+            .await
+            .map_err(|_| self.timed_out())?
+            .map_err(|source| ClientError::NoServer { address: self.address, source })?;
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let exchange = async {
+            let response: Response<Incoming> =
+                sender.send_request(request).await.map_err(broken)?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), CLIENT_ANSWER_BYTES_MAX).collect().await;
+            let body = body.map_err(|error| self.protocol(error.to_string()))?;
+            Ok((status, body.to_bytes()))
+        };
+        let connection = std::pin::pin!(connection);
+        let exchange = std::pin::pin!(exchange);
+        // The connection only moves bytes; its end without an answer shows in the exchange.
+        match futures_util::future::select(exchange, connection).await {
+            futures_util::future::Either::Left((answer, _)) => answer,
+            futures_util::future::Either::Right((_, exchange)) => exchange.await,
+        }
+    }
+
+    fn timed_out(&self) -> ClientError {
+        ClientError::Timeout { address: self.address }
+    }
+
+    fn protocol(&self, what: String) -> ClientError {
+        ClientError::Protocol { address: self.address, what }
+    }
+}
