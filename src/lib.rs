@@ -1,5 +1,6 @@
 //! NEXUS3: a local server that runs teams of LLM agents.
 
+pub mod cli; // the command line
 pub mod client; // the same protocol from the other side
 pub mod server; // one server from start to stop
 pub mod http; // bytes on a socket

@@ -1,0 +1,302 @@
+//! `nexus3 rpc …`: talks to a running server.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Failed, home, output};
+use crate::client::{ClientError, Detection, NexusClient, find_token};
+use crate::home::DEFAULT_PORT;
+use crate::id::{AgentId, RequestId};
+use crate::rpc::method::{
+    AgentEntry, CreateAgentParams, DestroyAgentParams, InitialResponse, SendParams, SendResult,
+};
+use crate::world::World;
+
+/// Talks to a running server.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 no server, 4 authentication.")]
+pub struct Arguments {
+    #[command(flatten)]
+    server: ServerArguments,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Args)]
+struct ServerArguments {
+    /// The server's port
+    #[arg(long, global = true, value_name = "N", default_value_t = DEFAULT_PORT)]
+    port: u16,
+    /// The token [default: $NEXUS3_API_KEY, or the token file in the server's home]
+    #[arg(long, global = true, value_name = "TOKEN")]
+    api_key: Option<String>,
+    /// The server's home, where its token file is [default: $NEXUS3_HOME, or ~/.nexus3]
+    #[arg(long, global = true, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Prints the server's result as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Tells what answers on the port; exit code 0 only for a NEXUS3 server
+    Detect,
+    /// Lists the agents
+    List,
+    /// Creates an agent and prints its id
+    Create(CreateArguments),
+    /// Sends a message to an agent and prints the answer
+    Send(SendArguments),
+    /// Destroys an agent and its descendants
+    Destroy {
+        agent: AgentId,
+        /// Leaves its children alive
+        #[arg(long)]
+        no_cascade: bool,
+    },
+    /// Stops the server
+    Shutdown,
+    /// Calls any method with JSON params
+    #[command(
+        after_help = "Example:\n  nexus3 rpc call get_messages '{\"limit\": 5}' --agent scout"
+    )]
+    Call {
+        method: String,
+        #[arg(default_value = "{}")]
+        params: String,
+        /// The agent whose method it is
+        #[arg(long, value_name = "ID")]
+        agent: Option<AgentId>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CreateArguments {
+    /// Its name; `.` for the next temporary one [default: drawn by the server]
+    #[arg(value_name = "ID", conflicts_with = "agent_id")]
+    position: Option<String>,
+    /// The same as ID
+    #[arg(long, value_name = "ID")]
+    agent_id: Option<String>,
+    /// yolo, trusted, sandboxed, worker, or one of the configuration
+    #[arg(long)]
+    preset: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    system_prompt: Option<String>,
+    /// Its working directory [default: the parent's, else the server's]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// Where a sandboxed agent may write; may be given several times
+    #[arg(long, value_name = "PATH")]
+    allowed_write_paths: Vec<String>,
+    /// An alias of the configuration, or provider/model-id
+    #[arg(long)]
+    model: Option<String>,
+    /// Takes a tool away; may be given several times
+    #[arg(long, value_name = "TOOL")]
+    disable_tools: Vec<String>,
+    #[arg(long, value_name = "ID")]
+    parent_agent_id: Option<AgentId>,
+    /// Sends it this message at once
+    #[arg(long, value_name = "TEXT")]
+    initial_message: Option<String>,
+    /// Waits for the answer and prints it
+    #[arg(long, requires = "initial_message")]
+    wait_for_initial_response: bool,
+}
+
+#[derive(Debug, Args)]
+struct SendArguments {
+    agent: AgentId,
+    content: String,
+    /// Names the turn: sent again, the same id gives the same answer
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
+    /// Who sends it
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Prints the request id and leaves
+    #[arg(long)]
+    no_wait: bool,
+    /// Seconds for waiting and turn together
+    #[arg(long, value_name = "S")]
+    timeout: Option<f64>,
+}
+
+pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
+    let Arguments { server, command } = arguments;
+    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), server.port);
+    let client = NexusClient::new(Arc::clone(&world.net), address, None).named("cli");
+    if let Command::Detect = command {
+        return detect(&client, server.port, server.json).await;
+    }
+    let home = home(&world, server.home)?;
+    let token = match find_token(&world, &home, server.port, server.api_key) {
+        Ok(token) => token,
+        Err(error) => return Err(Failed::Authentication(error.into())),
+    };
+    let client = NexusClient::new(Arc::clone(&world.net), address, token).named("cli");
+    command.run(&client, server.json).await
+}
+
+async fn detect(client: &NexusClient, port: u16, as_json: bool) -> Result<(), Failed> {
+    let detection = client.detect().await;
+    if as_json {
+        output::json(&json!({"port": port, "detection": detection}));
+    } else {
+        output::line(detection.name());
+    }
+    match detection {
+        Detection::NexusServer => Ok(()),
+        Detection::NoServer | Detection::OtherService | Detection::Timeout | Detection::Error => {
+            Err(Failed::Silently)
+        }
+    }
+}
+
+impl Command {
+    async fn run(self, client: &NexusClient, as_json: bool) -> Result<(), Failed> {
+        match self {
+            Self::Detect => unreachable!("it needs no token and was answered before"),
+            Self::List => {
+                let list = client.list_agents().await.map_err(failed)?;
+                show(as_json, &list, || table(&list.agents));
+            }
+            Self::Create(arguments) => {
+                let created = client.create_agent(&arguments.params()).await.map_err(failed)?;
+                show(as_json, &created, || {
+                    let answer = match &created.response {
+                        None => return created.agent_id.to_string(),
+                        Some(InitialResponse::Result(result)) => answer(result),
+                        Some(InitialResponse::Error(error)) => format!("error: {}", error.message),
+                    };
+                    format!("{}\n{answer}", created.agent_id)
+                });
+            }
+            Self::Send(arguments) => {
+                let (agent, params) = arguments.params()?;
+                let sent = client.send(&agent, &params).await.map_err(failed)?;
+                show(as_json, &sent, || answer(&sent));
+            }
+            Self::Destroy { agent, no_cascade } => {
+                let params =
+                    DestroyAgentParams { agent_id: agent.clone(), cascade: Some(!no_cascade) };
+                let destroyed = client.destroy_agent(&params).await.map_err(failed)?;
+                show(as_json, &destroyed, || lines(&destroyed.destroyed));
+                if !destroyed.success {
+                    output::note(format_args!("there is no agent {agent}"));
+                    return Err(Failed::Silently);
+                }
+            }
+            Self::Shutdown => {
+                let stopping = client.shutdown_server().await.map_err(failed)?;
+                show(as_json, &stopping, || stopping.message.clone());
+            }
+            Self::Call { method, params, agent } => {
+                let params: Value =
+                    serde_json::from_str(&params).context("the params are no JSON")?;
+                let result = client.call_by_name(agent.as_ref(), &method, params).await;
+                output::json(&result.map_err(failed)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CreateArguments {
+    fn params(self) -> CreateAgentParams {
+        let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
+        CreateAgentParams {
+            agent_id: self.position.or(self.agent_id),
+            preset: self.preset,
+            system_prompt: self.system_prompt,
+            cwd: self.cwd,
+            allowed_write_paths: some(self.allowed_write_paths),
+            model: self.model,
+            disable_tools: some(self.disable_tools),
+            parent_agent_id: self.parent_agent_id,
+            initial_message: self.initial_message,
+            wait_for_initial_response: self.wait_for_initial_response.then_some(true),
+        }
+    }
+}
+
+impl SendArguments {
+    fn params(self) -> anyhow::Result<(AgentId, SendParams)> {
+        let request_id = self.request_id.map(|id| RequestId::parse(&id)).transpose()?;
+        let params = SendParams {
+            content: self.content,
+            request_id,
+            source: self.source,
+            source_agent_id: None,
+            wait: self.no_wait.then_some(false),
+            timeout: self.timeout,
+        };
+        Ok((self.agent, params))
+    }
+}
+
+fn show(as_json: bool, result: &impl Serialize, text: impl FnOnce() -> String) {
+    if as_json {
+        output::json(result);
+        return;
+    }
+    let text = text();
+    if !text.is_empty() {
+        output::line(text);
+    }
+}
+
+fn answer(sent: &SendResult) -> String {
+    match sent {
+        SendResult::Completed { content, .. } => content.clone(),
+        SendResult::Cancelled { request_id, .. } => format!("cancelled: {request_id}"),
+        SendResult::Accepted { request_id, .. } => request_id.to_string(),
+    }
+}
+
+fn lines(ids: &[AgentId]) -> String {
+    ids.iter().map(AgentId::as_str).collect::<Vec<_>>().join("\n")
+}
+
+fn table(agents: &[AgentEntry]) -> String {
+    if agents.is_empty() {
+        return "no agents".to_owned();
+    }
+    let width = agents.iter().map(|agent| agent.agent_id.as_str().len()).max().unwrap_or(0).max(5);
+    let mut lines = vec![format!("{:width$}  STATUS   PRESET     MODEL  MESSAGES  CWD", "AGENT")];
+    lines.extend(agents.iter().map(|agent| {
+        let status = if agent.active_request_id.is_some() { "running" } else { "idle" };
+        format!(
+            "{:width$}  {status:7}  {:9}  {}  {}  {}",
+            agent.agent_id.as_str(),
+            agent.preset,
+            agent.model,
+            agent.message_count,
+            agent.cwd
+        )
+    }));
+    lines.join("\n")
+}
+
+fn failed(error: ClientError) -> Failed {
+    let hint = "start one with `nexus3 serve`, or name its port with --port";
+    match &error {
+        ClientError::NoServer { .. } => Failed::NoServer(anyhow::Error::from(error).context(hint)),
+        refused if refused.is_authentication() => {
+            let hint = "the server did not accept the token: see --api-key and --home";
+            Failed::Authentication(anyhow::Error::from(error).context(hint))
+        }
+        ClientError::Timeout { .. }
+        | ClientError::Protocol { .. }
+        | ClientError::Refused { .. }
+        | ClientError::Rpc { .. } => Failed::Failed(error.into()),
+    }
+}

@@ -1,0 +1,143 @@
+//! `nexus3 serve`: the headless server.
+
+use std::fs::OpenOptions;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, fmt};
+
+use super::{Failed, home, output};
+use crate::client::{Detection, NexusClient};
+use crate::config::{self, Config, ConfigError, LogLevel};
+use crate::policy::ceiling::Yolo;
+use crate::server::{Access, RunError, Server, Settings};
+use crate::world::World;
+
+/// Starts the server and runs it until it is stopped.
+///
+/// Without a configuration it runs on a built-in demo model, so that everything can be tried
+/// without a key. It listens on loopback only and writes a token, which clients must show, to its
+/// home.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    nexus3 serve\n  \
+    nexus3 serve 9000 --home /tmp/nexus\n  \
+    nexus3 serve --config team.json")]
+pub struct Arguments {
+    /// The port to listen on [default: 8765, or `server.port` of the configuration; 0: any]
+    #[arg(value_name = "PORT", conflicts_with = "port")]
+    position: Option<u16>,
+    /// The same as PORT
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// The server's own directory [default: $NEXUS3_HOME, or ~/.nexus3]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// The configuration file [default: config.json in the home, if there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Lets callers create agents without any restriction
+    #[arg(long)]
+    allow_yolo: bool,
+    /// Asks callers for no token. For tests: every program on this machine can then use the server
+    #[arg(long)]
+    no_auth: bool,
+}
+
+pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
+    let home = home(&world, arguments.home)?;
+    let mut config = configuration(&world, &home, arguments.config)?;
+    if let Some(port) = arguments.position.or(arguments.port) {
+        config.server.port = port;
+    }
+    let (address, log_level) = ((config.server.host, config.server.port), config.server.log_level);
+    let settings = Settings {
+        config,
+        home: home.clone(),
+        access: if arguments.no_auth { Access::Everybody } else { Access::TokenHolders },
+        yolo: if arguments.allow_yolo { Yolo::Allowed } else { Yolo::Refused },
+    };
+    let server = match Server::bind(world.clone(), settings).await {
+        Ok(server) => server,
+        Err(error) => return Err(explained(&world, address, error).await.into()),
+    };
+    log(&home, log_level)?;
+    announce(&server);
+    server.run().await;
+    Ok(())
+}
+
+fn configuration(world: &World, home: &Path, given: Option<PathBuf>) -> anyhow::Result<Config> {
+    let asked_for = given.is_some();
+    let path = given.unwrap_or_else(|| home.join("config.json"));
+    let path = world.environment.current_dir()?.join(path);
+    match config::load_file(world.fs.as_ref(), &path) {
+        Err(ConfigError::Missing { .. }) if !asked_for => Ok(Config::default()),
+        loaded => Ok(loaded?),
+    }
+}
+
+/// A taken port is worth a second look: it is usually a server that was forgotten.
+async fn explained(world: &World, (host, port): (IpAddr, u16), error: RunError) -> anyhow::Error {
+    let taken = match &error {
+        RunError::Bind { source, .. } => source.kind() == std::io::ErrorKind::AddrInUse,
+        _ => false,
+    };
+    if !taken {
+        return error.into();
+    }
+    let client = NexusClient::new(Arc::clone(&world.net), SocketAddr::new(host, port), None);
+    let what = match client.detect().await {
+        Detection::NexusServer => "a NEXUS3 server runs there already",
+        Detection::OtherService => "another service answers there",
+        Detection::NoServer | Detection::Timeout | Detection::Error => "the port is taken",
+    };
+    anyhow::Error::from(error).context(format!("{what}; choose another port with --port"))
+}
+
+/// Logs to stderr and to `logs/server.log` in the home.
+fn log(home: &Path, level: LogLevel) -> anyhow::Result<()> {
+    let logs = home.join("logs");
+    let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&logs);
+    make.with_context(|| format!("cannot make {}", logs.display()))?;
+    let path = logs.join("server.log");
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    let level = match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let to_file = fmt::layer().with_writer(file).with_ansi(false).with_filter(level);
+    let to_person = fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .with_filter(level);
+    tracing_subscriber::registry().with(to_file).with(to_person).try_init()?;
+    Ok(())
+}
+
+fn announce(server: &Server) {
+    let version = env!("CARGO_PKG_VERSION");
+    output::note(format_args!("nexus3 {version} listens on http://{}", server.address()));
+    match server.token_path() {
+        Some(path) => output::note(format_args!("token: {}", path.display())),
+        None => output::note(
+            "WARNING: --no-auth: every program on this machine can use this server and its agents",
+        ),
+    }
+    if let Some(notice) = server.notice() {
+        output::note(notice);
+    }
+}
