@@ -21,14 +21,11 @@ pub async fn report(
     to: mpsc::Sender<Input>,
     work: impl Future<Output = Input>,
 ) {
-    let input = match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(input) => input,
-        Err(_) => {
-            let error_id = shared.world.chance.hex(Use::ErrorId, 8);
-            tracing::error!(error_id, "the work of a turn panicked");
-            Input::Defect { error_id }
-        }
-    };
+    let input = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        let error_id = shared.world.chance.hex(Use::ErrorId, 8);
+        tracing::error!(error_id, "the work of a turn panicked");
+        Input::Defect { error_id }
+    });
     // The turn may have ended meanwhile: then nobody wants the result.
     let _ = to.send(input).await;
 }

@@ -1,11 +1,7 @@
 //! The command line: one file per subcommand. Outside the server: it may use the machine.
 //! Results go to stdout, everything else to stderr.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the command line runs on the real machine only"
-)]
+#![expect(clippy::disallowed_types, reason = "the command line runs on the real machine only")]
 
 mod output;
 mod rpc;
@@ -40,13 +36,13 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Arguments),
-    Rpc(rpc::Arguments),
+    Rpc(Box<rpc::Arguments>),
 }
 
 /// How a command can fail, by exit code.
 #[derive(Debug)]
 enum Failed {
-    Failed(anyhow::Error),
+    Other(anyhow::Error),
     NoServer(anyhow::Error),
     Authentication(anyhow::Error),
     /// The command has said what there was to say.
@@ -55,7 +51,7 @@ enum Failed {
 
 impl<E: Into<anyhow::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
-        Self::Failed(error.into())
+        Self::Other(error.into())
     }
 }
 
@@ -68,7 +64,7 @@ pub fn main() -> ExitCode {
         .build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return told(&Failed::Failed(error.into())),
+        Err(error) => return told(&Failed::Other(error.into())),
     };
     let ended = runtime.block_on(run(arguments.command));
     // A blocking job that hangs must not keep the program alive.
@@ -83,13 +79,13 @@ async fn run(command: Command) -> Result<(), Failed> {
     let world = crate::world::real::world()?;
     match command {
         Command::Serve(arguments) => serve::run(world, arguments).await,
-        Command::Rpc(arguments) => rpc::run(world, arguments).await,
+        Command::Rpc(arguments) => rpc::run(world, *arguments).await,
     }
 }
 
 fn told(failed: &Failed) -> ExitCode {
     let (code, error) = match failed {
-        Failed::Failed(error) => (1, Some(error)),
+        Failed::Other(error) => (1, Some(error)),
         Failed::NoServer(error) => (3, Some(error)),
         Failed::Authentication(error) => (4, Some(error)),
         Failed::Silently => (1, None),

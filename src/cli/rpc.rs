@@ -33,10 +33,10 @@ struct ServerArguments {
     /// The server's port
     #[arg(long, global = true, value_name = "N", default_value_t = DEFAULT_PORT)]
     port: u16,
-    /// The token [default: $NEXUS3_API_KEY, or the token file in the server's home]
+    /// The token [default: `$NEXUS3_API_KEY`, or the token file in the server's home]
     #[arg(long, global = true, value_name = "TOKEN")]
     api_key: Option<String>,
-    /// The server's home, where its token file is [default: $NEXUS3_HOME, or ~/.nexus3]
+    /// The server's home, where its token file is [default: `$NEXUS3_HOME`, or ~/.nexus3]
     #[arg(long, global = true, value_name = "DIR")]
     home: Option<PathBuf>,
     /// Prints the server's result as JSON
@@ -297,6 +297,6 @@ fn failed(error: ClientError) -> Failed {
         ClientError::Timeout { .. }
         | ClientError::Protocol { .. }
         | ClientError::Refused { .. }
-        | ClientError::Rpc { .. } => Failed::Failed(error.into()),
+        | ClientError::Rpc { .. } => Failed::Other(error.into()),
     }
 }

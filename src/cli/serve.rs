@@ -37,7 +37,7 @@ pub struct Arguments {
     /// The same as PORT
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// The server's own directory [default: $NEXUS3_HOME, or ~/.nexus3]
+    /// The server's own directory [default: `$NEXUS3_HOME`, or ~/.nexus3]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
     /// The configuration file [default: config.json in the home, if there is one]

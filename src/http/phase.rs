@@ -65,7 +65,7 @@ pub struct Timed {
     inner: Box<dyn Stream>,
     phase: Arc<Phase>,
     /// The phase that `reading` was set for.
-    timed_phase: u8,
+    followed: u8,
     reading: Pin<Box<Sleep>>,
     /// Runs while the peer takes nothing of what is to be written.
     writing: Option<Pin<Box<Sleep>>>,
@@ -74,12 +74,12 @@ pub struct Timed {
 impl Timed {
     pub fn new(inner: Box<dyn Stream>, phase: Arc<Phase>) -> Self {
         let reading = Box::pin(sleep_until(Instant::now() + IDLE_CONNECTION_MAX));
-        Self { inner, phase, timed_phase: IDLE, reading, writing: None }
+        Self { inner, phase, followed: IDLE, reading, writing: None }
     }
 
     /// Sets the read timer when the phase has changed since it was last set.
     fn follow(&mut self, phase: u8) {
-        if std::mem::replace(&mut self.timed_phase, phase) != phase {
+        if std::mem::replace(&mut self.followed, phase) != phase {
             let allowed =
                 if phase == RECEIVING { REQUEST_RECEIVE_MAX } else { IDLE_CONNECTION_MAX };
             self.reading.as_mut().reset(Instant::now() + allowed);

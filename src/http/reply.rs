@@ -9,20 +9,20 @@ use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
-use serde_json::Value;
 
 use super::phase::Phase;
 use crate::limits::{BODY_BYTES_MAX, REQUEST_RECEIVE_MAX, RETRY_AFTER_SECONDS};
 use crate::policy::Reason;
 use crate::rpc::code::Code;
-use crate::rpc::wire::{self, ErrorObject};
+use crate::rpc::wire::{self, ErrorObject, Id};
 use crate::rpc::{Reply, caller};
 
 /// A request that never reaches JSON-RPC.
 #[derive(Debug, PartialEq)]
 pub struct Refusal {
     status: StatusCode,
-    error: ErrorObject,
+    /// The JSON-RPC error, written out.
+    body: String,
     header: Option<(HeaderName, &'static str)>,
     close: bool,
 }
@@ -59,7 +59,7 @@ impl Refusal {
     }
 
     fn new(status: StatusCode, error: ErrorObject) -> Self {
-        Self { status, error, header: None, close: false }
+        Self { status, body: wire::answer(&Id::Null, &Err(error)), header: None, close: false }
     }
 
     #[must_use]
@@ -76,7 +76,7 @@ impl Refusal {
     }
 
     pub fn response(self) -> Response<Full<Bytes>> {
-        let mut response = json(self.status, wire::answer(&Value::Null, &Err(self.error)));
+        let mut response = json(self.status, self.body);
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
@@ -88,8 +88,7 @@ impl Refusal {
 
     /// The whole answer as bytes, for a connection that hyper does not serve (any more).
     pub fn bytes(self) -> Vec<u8> {
-        let status = self.status;
-        let body = wire::answer(&Value::Null, &Err(self.error));
+        let Self { status, body, .. } = self;
         format!(
             "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\nconnection: close\r\n\
              content-length: {}\r\n\r\n{body}",

@@ -35,8 +35,8 @@ impl Call<'_> {
             let agent = self.create(params).await?;
             return Ok(created(&agent));
         };
-        let send = SendParams { content: message.clone(), ..SendParams::default() };
-        let first = self.prepare_send(send)?;
+        let params_of_send = SendParams { content: message.clone(), ..SendParams::default() };
+        let first = self.prepare_send(params_of_send)?;
         let agent = self.create(params).await?;
         let request_id = first.request.request_id.clone();
         let sent = Sent::new(&agent, first).await;

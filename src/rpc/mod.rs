@@ -17,14 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use caller::Caller;
 use code::Code;
 use load::{Executing, Place};
 use method::{Load, Method, Scope};
-use wire::{Body, Entry, ErrorObject, Params, Request};
+use wire::{Body, Entry, ErrorObject, Id, Params, Request};
 
 use crate::agent::AgentHandle;
 use crate::id::AgentId;
@@ -100,12 +99,12 @@ impl Rpc {
     pub async fn answer(&self, caller: &Caller, target: Target<'_>, body: &[u8]) -> Reply {
         let agent = match self.find(target) {
             Ok(agent) => agent,
-            Err(error) => return Reply::NotFound(wire::answer(&Value::Null, &Err(error))),
+            Err(error) => return Reply::NotFound(wire::answer(&Id::Null, &Err(error))),
         };
         match wire::parse(body) {
             Ok(Body::One(entry)) => self.answer_one(caller, agent.as_ref(), entry).await,
             Ok(Body::Batch(entries)) => self.answer_batch(caller, agent.as_ref(), entries).await,
-            Err(error) => Reply::NotJsonRpc(wire::answer(&Value::Null, &Err(error))),
+            Err(error) => Reply::NotJsonRpc(wire::answer(&Id::Null, &Err(error))),
         }
     }
 
@@ -125,13 +124,11 @@ impl Rpc {
     ) -> Reply {
         let request = match entry {
             Ok(request) => request,
-            Err(invalid) => {
-                return Reply::NotJsonRpc(wire::answer(&invalid.id, &Err(invalid.error)));
-            }
+            Err(invalid) => return Reply::NotJsonRpc(invalid.answer()),
         };
         let method = find_method(&request.method, agent);
         let Some(place) = self.place(method.as_ref().ok().into_iter().copied()) else {
-            return self.busy();
+            return busy();
         };
         match self.execute(caller, agent, &place, request, method).await {
             Some(answer) => Reply::Answer(answer),
@@ -148,7 +145,7 @@ impl Rpc {
         let valid = entries.iter().flatten();
         let methods = valid.filter_map(|request| find_method(&request.method, agent).ok());
         let Some(place) = self.place(methods) else {
-            return self.busy();
+            return busy();
         };
         let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -157,7 +154,7 @@ impl Rpc {
                     let method = find_method(&request.method, agent);
                     answers.extend(self.execute(caller, agent, &place, request, method).await);
                 }
-                Err(invalid) => answers.push(wire::answer(&invalid.id, &Err(invalid.error))),
+                Err(invalid) => answers.push(invalid.answer()),
             }
         }
         if answers.is_empty() {
@@ -176,12 +173,6 @@ impl Rpc {
         }
     }
 
-    fn busy(&self) -> Reply {
-        let error =
-            ErrorObject::new(Code::Overloaded, "too many requests at once; try again in a second");
-        Reply::Busy(wire::answer(&Value::Null, &Err(error)))
-    }
-
     /// Runs one request; `None` for a notification, whatever became of it.
     async fn execute(
         &self,
@@ -192,7 +183,7 @@ impl Rpc {
         method: Result<Method, ErrorObject>,
     ) -> Option<String> {
         let Request { id, params, .. } = request;
-        let patience = if id.is_null() { Patience::Leaves } else { Patience::Waits };
+        let patience = if id == Id::Null { Patience::Leaves } else { Patience::Waits };
         let call = Call { rpc: self, caller, place, patience };
         let outcome = match method {
             Ok(method) => self.guarded(method, call.dispatch(agent, method, params)).await,
@@ -206,14 +197,11 @@ impl Rpc {
 
     /// A panic inside a method is our defect, not the end of the connection.
     async fn guarded(&self, method: Method, call: impl Future<Output = Outcome>) -> Outcome {
-        match AssertUnwindSafe(call).catch_unwind().await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let error_id = self.chance.hex(Use::ErrorId, 8);
-                tracing::error!(error_id, method = method.name(), "a method panicked");
-                Err(Code::defect(&error_id))
-            }
-        }
+        AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
+            let error_id = self.chance.hex(Use::ErrorId, 8);
+            tracing::error!(error_id, method = method.name(), "a method panicked");
+            Err(Code::defect(&error_id))
+        })
     }
 }
 
@@ -222,7 +210,7 @@ impl Call<'_> {
         let target = agent.map(|agent| &agent.facts().id);
         self.caller.may_call(&self.rpc.pool, method, target)?;
         let agent = || agent.expect("an agent's method is called on an agent");
-        match method {
+        Ok(match method {
             Method::CreateAgent => raw(self.create_agent(params::read(method, given)?).await?),
             Method::DestroyAgent => raw(self.destroy_agent(params::read(method, given)?).await?),
             Method::ListAgents => raw(self.list_agents(params::read(method, given)?)),
@@ -244,12 +232,18 @@ impl Call<'_> {
                 raw(self.get_messages(agent(), params::read(method, given)?).await?)
             }
             Method::Shutdown => raw(self.shutdown(agent(), params::read(method, given)?).await?),
-        }
+        })
     }
 }
 
-fn raw(result: impl serde::Serialize) -> Outcome {
-    Ok(serde_json::value::to_raw_value(&result).expect("results have only string keys"))
+fn raw(result: impl serde::Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(&result).expect("results have only string keys")
+}
+
+fn busy() -> Reply {
+    let error =
+        ErrorObject::new(Code::Overloaded, "too many requests at once; try again in a second");
+    Reply::Busy(wire::answer(&Id::Null, &Err(error)))
 }
 
 fn find_method(name: &str, agent: Option<&AgentHandle>) -> Result<Method, ErrorObject> {

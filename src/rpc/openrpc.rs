@@ -49,7 +49,7 @@ fn build() -> OpenRpc {
         .iter()
         .map(|method| {
             let (params, result) = method.schemas(&mut generator);
-            describe(*method, params.as_value(), result.to_value())
+            describe(*method, params.as_value(), result.as_value())
         })
         .collect();
     let schemas = generator.take_definitions(true);
@@ -69,7 +69,7 @@ fn build() -> OpenRpc {
     }
 }
 
-fn describe(method: Method, params: &Value, result: Value) -> Value {
+fn describe(method: Method, params: &Value, result: &Value) -> Value {
     let names = names(params);
     let described: Vec<Value> = names
         .known

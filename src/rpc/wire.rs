@@ -24,8 +24,7 @@ pub type Entry = Result<Request, Invalid>;
 
 #[derive(Debug, PartialEq)]
 pub struct Request {
-    /// `Null` for a notification.
-    pub id: Value,
+    pub id: Id,
     pub method: String,
     pub params: Params,
 }
@@ -36,11 +35,27 @@ pub enum Params {
     Positional,
 }
 
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Id {
+    /// A notification's, and that of an answer to what has no readable id.
+    Null,
+    Text(String),
+    Integer(Number),
+}
+
 /// A JSON value that is no request, with the id where it can be read.
 #[derive(Debug, PartialEq)]
 pub struct Invalid {
-    pub id: Value,
-    pub error: ErrorObject,
+    id: Id,
+    why: String,
+}
+
+impl Invalid {
+    pub fn answer(self) -> String {
+        let message = format!("Invalid request: {}", self.why);
+        answer(&self.id, &Err(ErrorObject::new(Code::InvalidRequest, message)))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,14 +66,8 @@ pub struct ErrorObject {
     pub data: Option<Value>,
 }
 
-impl Request {
-    pub fn is_notification(&self) -> bool {
-        self.id.is_null()
-    }
-}
-
 /// Writes one answer, with the members in the order of the contract.
-pub fn answer(id: &Value, outcome: &Result<Box<RawValue>, ErrorObject>) -> String {
+pub fn answer(id: &Id, outcome: &Result<Box<RawValue>, ErrorObject>) -> String {
     let (name, content) = match outcome {
         Ok(result) => ("result", result.get().to_owned()),
         Err(error) => ("error", to_text(error)),
@@ -96,44 +105,44 @@ pub fn parse(bytes: &[u8]) -> Result<Body, ErrorObject> {
 }
 
 fn request(Judged { value, duplicate }: Judged) -> Entry {
-    let invalid = |id: Value, why: &str| {
-        let error = ErrorObject::new(Code::InvalidRequest, format!("Invalid request: {why}"));
-        Err(Invalid { id, error })
-    };
     let Value::Object(mut members) = value else {
-        return invalid(Value::Null, "it is no JSON object");
+        return invalid(Id::Null, "it is no JSON object".to_owned());
     };
-    let id = members.swap_remove("id").unwrap_or_default();
-    let readable = is_id(&id) || id.is_null();
-    // Which of two ids is meant cannot be known.
-    let id = if readable && duplicate.as_deref() != Some("id") { id } else { Value::Null };
+    let id = read_id(members.swap_remove("id").unwrap_or_default());
     if let Some(key) = duplicate {
-        return invalid(id, &format!("the key {key:?} stands twice in one object"));
+        // Which of two ids is meant cannot be known.
+        let id = id.filter(|_| key != "id").unwrap_or(Id::Null);
+        return invalid(id, format!("the key {key:?} stands twice in one object"));
     }
-    if !readable {
-        return invalid(id, "`id` must be a string or a 64-bit integer");
-    }
+    let Some(id) = id else {
+        return invalid(Id::Null, "`id` must be a string or a 64-bit integer".to_owned());
+    };
     if members.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid(id, "`jsonrpc` must be \"2.0\"");
+        return invalid(id, "`jsonrpc` must be \"2.0\"".to_owned());
     }
     let method = match members.swap_remove("method") {
         Some(Value::String(method)) if !method.is_empty() => method,
-        _ => return invalid(id, "`method` must be a non-empty string"),
+        _ => return invalid(id, "`method` must be a non-empty string".to_owned()),
     };
     let params = match members.swap_remove("params") {
         None | Some(Value::Null) => Params::Named(Map::new()),
         Some(Value::Object(params)) => Params::Named(params),
         Some(Value::Array(_)) => Params::Positional,
-        Some(_) => return invalid(id, "`params` must be an object"),
+        Some(_) => return invalid(id, "`params` must be an object".to_owned()),
     };
     Ok(Request { id, method, params })
 }
 
-fn is_id(value: &Value) -> bool {
+fn invalid(id: Id, why: String) -> Entry {
+    Err(Invalid { id, why })
+}
+
+fn read_id(value: Value) -> Option<Id> {
     match value {
-        Value::String(_) => true,
-        Value::Number(number) => number.is_i64() || number.is_u64(),
-        _ => false,
+        Value::Null => Some(Id::Null),
+        Value::String(text) => Some(Id::Text(text)),
+        Value::Number(number) if number.is_i64() || number.is_u64() => Some(Id::Integer(number)),
+        _ => None,
     }
 }
 

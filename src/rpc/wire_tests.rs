@@ -5,14 +5,17 @@ use serde_json::json;
 
 use super::*;
 
-fn request(id: Value, method: &str, params: Value) -> Entry {
-    let Value::Object(params) = params else { panic!("named params") };
-    Ok(Request { id, method: method.to_owned(), params: Params::Named(params) })
+fn id(value: Value) -> Id {
+    read_id(value).expect("a well-formed id")
 }
 
-fn invalid(id: Value, why: &str) -> Entry {
-    let error = ErrorObject::new(Code::InvalidRequest, format!("Invalid request: {why}"));
-    Err(Invalid { id, error })
+fn request(value: Value, method: &str, params: Value) -> Request {
+    let Value::Object(params) = params else { panic!("named params") };
+    Request { id: id(value), method: method.to_owned(), params: Params::Named(params) }
+}
+
+fn invalid(value: Value, why: &str) -> Entry {
+    Err(Invalid { id: id(value), why: why.to_owned() })
 }
 
 fn one(text: &str) -> Entry {
@@ -30,7 +33,7 @@ fn code(bytes: &[u8]) -> i64 {
 fn ids_are_strings_or_64_bit_integers() {
     let m = |id: &str| one(&format!(r#"{{"jsonrpc":"2.0","method":"m","id":{id}}}"#));
     for good in [json!("a"), json!(1), json!(-1), json!(i64::MIN), json!(u64::MAX), Value::Null] {
-        assert_eq!(m(&good.to_string()), request(good, "m", json!({})));
+        assert_eq!(m(&good.to_string()), Ok(request(good, "m", json!({}))));
     }
     let refused = invalid(Value::Null, "`id` must be a string or a 64-bit integer");
     for bad in ["1.5", "true", "[]", "{}", "18446744073709551616", "1e3"] {
@@ -41,7 +44,7 @@ fn ids_are_strings_or_64_bit_integers() {
 #[test]
 fn the_envelope_is_checked_and_unknown_members_are_ignored() {
     let ok = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":null,"extra":[1]}"#;
-    assert_eq!(one(ok), request(json!(1), "m", json!({})));
+    assert_eq!(one(ok), Ok(request(json!(1), "m", json!({}))));
     let version = invalid(json!(1), "`jsonrpc` must be \"2.0\"");
     assert_eq!(one(r#"{"id":1,"method":"m"}"#), version);
     assert_eq!(one(r#"{"jsonrpc":2.0,"id":1,"method":"m"}"#), version);
@@ -95,7 +98,7 @@ fn batches_hold_1_to_64_entries_and_each_is_judged_by_itself() {
     let expected = vec![
         invalid(Value::Null, "it is no JSON object"),
         invalid(json!(2), "the key \"a\" stands twice in one object"),
-        request(json!(1), "m", json!({})),
+        Ok(request(json!(1), "m", json!({}))),
     ];
     assert_eq!(parse(mixed.as_bytes()), Ok(Body::Batch(expected)));
 }
@@ -103,10 +106,13 @@ fn batches_hold_1_to_64_entries_and_each_is_judged_by_itself() {
 #[test]
 fn answers_have_the_members_in_order() {
     let result = serde_json::value::to_raw_value(&json!({"a": 1})).unwrap();
-    assert_eq!(answer(&json!("x"), &Ok(result)), r#"{"jsonrpc":"2.0","id":"x","result":{"a":1}}"#);
+    assert_eq!(
+        answer(&id(json!("x")), &Ok(result)),
+        r#"{"jsonrpc":"2.0","id":"x","result":{"a":1}}"#
+    );
     let error = ErrorObject { code: -32000, message: "m".to_owned(), data: Some(json!({"k": 1})) };
     assert_eq!(
-        answer(&Value::Null, &Err(error)),
+        answer(&Id::Null, &Err(error)),
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"m","data":{"k":1}}}"#
     );
 }
@@ -123,6 +129,6 @@ proptest! {
     fn values_survive_the_strict_reader(key in "[a-z]{1,4}", text in "\\PC*", number in any::<i64>()) {
         let params = json!({key: [text, number, null, true, 1.5, {"x": {}}]});
         let body = json!({"jsonrpc": "2.0", "id": number, "method": "m", "params": params});
-        prop_assert_eq!(one(&body.to_string()), request(json!(number), "m", params));
+        prop_assert_eq!(one(&body.to_string()), Ok(request(json!(number), "m", params)));
     }
 }
