@@ -1,0 +1,109 @@
+//! Making and ending agents, among few and among many.
+
+use super::{create_agents, create_request, destroy_request, new_id};
+use crate::Bench;
+use crate::child::Target;
+use crate::load::{Connection, timed};
+use crate::measure::{Bound, Figures, Row, Spread, Unit, alternate};
+use crate::yardstick::{Journal, Yardstick};
+
+const FEW: usize = 10;
+const MANY: usize = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Create,
+    Destroy,
+}
+
+pub(crate) async fn create(bench: &Bench) -> anyhow::Result<Vec<Row>> {
+    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let like = Yardstick::bareactor();
+    let server = bench.server(mock.port, &like).await?;
+    create_agents(&server, FEW).await?;
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let mut journal = Journal::new(home.path())?;
+    let figures = alternate(
+        bench,
+        async || act_p50(&server, Act::Create, bench.calls).await,
+        async || commit_p50(&mut journal, bench.calls),
+    )
+    .await?;
+    let durable = Row::new(
+        "create_agent, durable, among 10",
+        "one commit, FULL",
+        Unit::Seconds,
+        &figures,
+        Bound::RatioAtMost(3.0),
+    );
+    let figures = many_against_few(bench, Act::Create).await?;
+    let many = Row::new(
+        "create_agent among 1,000",
+        "among 10",
+        Unit::Seconds,
+        &figures,
+        Bound::RatioAtMost(1.5),
+    );
+    Ok(if server.has_store() {
+        vec![durable, many]
+    } else {
+        vec![
+            durable.but_not_yet("not durable: the server has no store"),
+            many,
+        ]
+    })
+}
+
+pub(crate) async fn destroy(bench: &Bench) -> anyhow::Result<Vec<Row>> {
+    let figures = many_against_few(bench, Act::Destroy).await?;
+    Ok(vec![Row::new(
+        "destroy_agent among 1,000",
+        "among 10",
+        Unit::Seconds,
+        &figures,
+        Bound::RatioAtMost(1.5),
+    )])
+}
+
+async fn many_against_few(bench: &Bench, act: Act) -> anyhow::Result<Figures> {
+    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let like = Yardstick::bareactor();
+    let (many, few) = (
+        bench.server(mock.port, &like).await?,
+        bench.server(mock.port, &like).await?,
+    );
+    create_agents(&many, MANY).await?;
+    create_agents(&few, FEW).await?;
+    alternate(
+        bench,
+        async || act_p50(&many, act, bench.calls).await,
+        async || act_p50(&few, act, bench.calls).await,
+    )
+    .await
+}
+
+/// Makes and ends agents in turn, so that their number stays; the median time of one of the acts.
+async fn act_p50(target: &Target, act: Act, calls: usize) -> anyhow::Result<f64> {
+    let mut connection = Connection::open(target).await?;
+    let mut waits = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        let id = new_id();
+        let created = timed(&mut connection, &create_request(target, &id)).await?;
+        let destroyed = timed(&mut connection, &destroy_request(target, &id)).await?;
+        waits.push(match act {
+            Act::Create => created,
+            Act::Destroy => destroyed,
+        });
+    }
+    Ok(Spread::of(waits).median)
+}
+
+fn commit_p50(journal: &mut Journal, calls: usize) -> anyhow::Result<f64> {
+    let mut waits = Vec::with_capacity(calls);
+    for _ in 0..calls {
+        let started = std::time::Instant::now();
+        journal.commit(1)?;
+        waits.push(started.elapsed().as_secs_f64());
+    }
+    Ok(Spread::of(waits).median)
+}
