@@ -14,6 +14,7 @@ use crate::load::{Connection, get};
 use crate::yardstick::{LISTENING, WORD, Yardstick};
 
 const START_MAX: Duration = Duration::from_secs(20);
+const TOKEN_MAX: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_micros(200);
 const DEFAULT_PORT: u16 = 8765;
 const NO_TOKEN: &str = "nxk_yardstick";
@@ -39,22 +40,6 @@ impl Drop for Guard {
 }
 
 impl Bench {
-    pub(crate) fn yardstick(&self, yardstick: &Yardstick) -> anyhow::Result<Target> {
-        let home = new_home()?;
-        let mut process = Guard(spawn_yardstick(yardstick, home.path(), 0)?);
-        let stdout = process.0.stdout.take().expect("stdout is piped");
-        let port = first_line(stdout)
-            .strip_prefix(LISTENING)
-            .and_then(|port| port.trim().parse().ok())
-            .with_context(|| format!("the yardstick {yardstick:?} did not start"))?;
-        Ok(Target {
-            process,
-            home,
-            port,
-            token: NO_TOKEN.to_owned(),
-        })
-    }
-
     /// Starts the server with a model at `model_port`; in a run of yardsticks alone, `like`.
     pub(crate) async fn server(&self, model_port: u16, like: &Yardstick) -> anyhow::Result<Target> {
         Ok(self.server_timed(model_port, like).await?.0)
@@ -67,7 +52,7 @@ impl Bench {
         like: &Yardstick,
     ) -> anyhow::Result<(Target, f64)> {
         if self.stand_in {
-            return self.yardstick_timed(like).await;
+            return like.start_timed().await;
         }
         let home = new_home()?;
         let config = home.path().join("bench.json");
@@ -85,22 +70,34 @@ impl Bench {
             token: NO_TOKEN.to_owned(),
         };
         let seconds = target.first_answer(started).await?;
-        target.token = std::fs::read_to_string(target.token_file())
-            .context("the server wrote no token file")?
-            .trim()
-            .to_owned();
+        target.token = target.written_token().await?;
         Ok((target, seconds))
+    }
+}
+
+impl Yardstick {
+    pub(crate) fn start(&self) -> anyhow::Result<Target> {
+        let home = new_home()?;
+        let mut process = Guard(spawn_yardstick(self, home.path(), 0)?);
+        let stdout = process.0.stdout.take().expect("stdout is piped");
+        let port = first_line(stdout)
+            .strip_prefix(LISTENING)
+            .and_then(|port| port.trim().parse().ok())
+            .with_context(|| format!("the yardstick {self:?} did not start"))?;
+        Ok(Target {
+            process,
+            home,
+            port,
+            token: NO_TOKEN.to_owned(),
+        })
     }
 
     /// Starts a yardstick on a port chosen beforehand and waits for it as for the server.
-    pub(crate) async fn yardstick_timed(
-        &self,
-        yardstick: &Yardstick,
-    ) -> anyhow::Result<(Target, f64)> {
+    pub(crate) async fn start_timed(&self) -> anyhow::Result<(Target, f64)> {
         let home = new_home()?;
         let port = free_port()?;
         let started = Instant::now();
-        let process = Guard(spawn_yardstick(yardstick, home.path(), port)?);
+        let process = Guard(spawn_yardstick(self, home.path(), port)?);
         let mut target = Target {
             process,
             home,
@@ -145,6 +142,21 @@ impl Target {
         } else {
             format!("rpc-{}.token", self.port)
         })
+    }
+
+    /// The token, which the server may write only after its first answer.
+    async fn written_token(&self) -> anyhow::Result<String> {
+        let started = Instant::now();
+        loop {
+            match std::fs::read_to_string(self.token_file()) {
+                Ok(token) if !token.trim().is_empty() => return Ok(token.trim().to_owned()),
+                Ok(_) | Err(_) if started.elapsed() < TOKEN_MAX => {
+                    tokio::time::sleep(POLL).await;
+                }
+                Ok(_) => bail!("the token file is empty"),
+                Err(error) => return Err(error).context("the server wrote no token file"),
+            }
+        }
     }
 
     async fn first_answer(&mut self, started: Instant) -> anyhow::Result<f64> {

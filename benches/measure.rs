@@ -90,6 +90,7 @@ impl Unit {
         match self {
             Self::PerSecond if value.abs() >= 10_000.0 => format!("{:.1} k/s", value / 1e3),
             Self::PerSecond => format!("{value:.0} /s"),
+            Self::Seconds if value.abs() < 1e-6 => format!("{:.0} ns", value * 1e9),
             Self::Seconds if value.abs() < 1e-3 => format!("{:.1} µs", value * 1e6),
             Self::Seconds => format!("{:.2} ms", value * 1e3),
             Self::Bytes if value.abs() < 1024.0 * 1024.0 => format!("{:.1} KiB", value / 1024.0),
@@ -192,6 +193,14 @@ impl Row {
     pub(crate) fn but_not_yet(self, reason: &str) -> Self {
         Self {
             verdict: Verdict::NotYet(reason.to_owned()),
+            ..self
+        }
+    }
+
+    /// For shares, where the yardstick's may be nothing.
+    pub(crate) fn without_ratio(self) -> Self {
+        Self {
+            ratio: None,
             ..self
         }
     }

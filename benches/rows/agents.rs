@@ -17,7 +17,7 @@ enum Act {
 }
 
 pub(crate) async fn create(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::bareactor();
     let server = bench.server(mock.port, &like).await?;
     create_agents(&server, FEW).await?;
@@ -25,8 +25,8 @@ pub(crate) async fn create(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let mut journal = Journal::new(home.path())?;
     let figures = alternate(
         bench,
-        async || act_p50(&server, Act::Create, bench.calls).await,
-        async || commit_p50(&mut journal, bench.calls),
+        async || act_p50(&server, Act::Create, bench.calls * 5).await,
+        async || commit_p50(&mut journal, bench.calls * 5),
     )
     .await?;
     let durable = Row::new(
@@ -47,10 +47,7 @@ pub(crate) async fn create(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     Ok(if server.has_store() {
         vec![durable, many]
     } else {
-        vec![
-            durable.but_not_yet("not durable: the server has no store"),
-            many,
-        ]
+        vec![durable.but_not_yet("the server has no store"), many]
     })
 }
 
@@ -66,7 +63,7 @@ pub(crate) async fn destroy(bench: &Bench) -> anyhow::Result<Vec<Row>> {
 }
 
 async fn many_against_few(bench: &Bench, act: Act) -> anyhow::Result<Figures> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::bareactor();
     let (many, few) = (
         bench.server(mock.port, &like).await?,
@@ -76,8 +73,8 @@ async fn many_against_few(bench: &Bench, act: Act) -> anyhow::Result<Figures> {
     create_agents(&few, FEW).await?;
     alternate(
         bench,
-        async || act_p50(&many, act, bench.calls).await,
-        async || act_p50(&few, act, bench.calls).await,
+        async || act_p50(&many, act, bench.calls * 5).await,
+        async || act_p50(&few, act, bench.calls * 5).await,
     )
     .await
 }

@@ -44,15 +44,18 @@ impl Drop for Drain {
 
 pub(crate) async fn chunk_to_subscriber(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let chunks = bench.calls * 2;
-    let mock = bench.yardstick(&Yardstick::stamping_mock(chunks, GAP_US))?;
+    let mock = Yardstick::stamping_mock(chunks, GAP_US).start()?;
     let like = Yardstick::baresse(mock.port, Shape::default());
     let server = bench.server(mock.port, &like).await?;
     let shape = shape(&server, &mock).await?;
-    let baresse = bench.yardstick(&Yardstick::baresse(mock.port, shape))?;
+    let baresse = Yardstick::baresse(mock.port, shape).start()?;
     let mut rows = Vec::new();
     let has_events = Drain::open(&server).await?.is_some();
     for subscribers in [1, 8] {
-        let what = format!("chunk to subscriber p50, {subscribers} subscribers");
+        let what = match subscribers {
+            1 => "chunk to subscriber p50".to_owned(),
+            _ => format!("chunk to subscriber p50, {subscribers} subscribers"),
+        };
         if !has_events {
             let missing = "the server has no events";
             rows.push(Row::not_yet(what, "baresse", "≤ 2.0×", missing));

@@ -1,6 +1,8 @@
 //! Memory: what a server holds idle, and what each idle agent adds. Sizes hold from machine to
 //! machine, so these targets are absolute; the ratio to the yardstick stands beside them.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use serde_json::json;
 
@@ -12,11 +14,12 @@ use crate::measure::{Bound, Figures, Row, Unit};
 use crate::yardstick::Yardstick;
 
 const AGENTS: usize = 1000;
+const SETTLE: Duration = Duration::from_millis(50);
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 
 pub(crate) async fn per_agent(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::bareactor();
     let (mut sizes, mut given_back) = (Vec::new(), Vec::new());
     for _ in 0..bench.pairs {
@@ -24,7 +27,7 @@ pub(crate) async fn per_agent(bench: &Bench) -> anyhow::Result<Vec<Row>> {
         let server = bench.server(mock.port, &like).await?;
         let ours = agents_come_and_go(&server).await?;
         drop(server);
-        let bareactor = bench.yardstick(&like)?;
+        let bareactor = like.start()?;
         let theirs = agents_come_and_go(&bareactor).await?;
         sizes.push((ours.0, theirs.0));
         given_back.push((ours.1, theirs.1));
@@ -43,7 +46,8 @@ pub(crate) async fn per_agent(bench: &Bench) -> anyhow::Result<Vec<Row>> {
             Unit::Share,
             &Figures::of(&given_back),
             Bound::OursAtLeast(0.8, Unit::Share),
-        ),
+        )
+        .without_ratio(),
     ])
 }
 
@@ -56,6 +60,8 @@ async fn agents_come_and_go(target: &Target) -> anyhow::Result<(f64, f64)> {
     let ids = create_agents(target, AGENTS).await?;
     let full = target.resident_bytes()?;
     destroy_agents(target, &ids).await?;
+    // Tasks may end a moment after their agents are gone.
+    tokio::time::sleep(SETTLE).await;
     let after = target.resident_bytes()?;
     ensure!(full > before, "agents take no memory: were they created?");
     Ok((
@@ -65,12 +71,12 @@ async fn agents_come_and_go(target: &Target) -> anyhow::Result<(f64, f64)> {
 }
 
 pub(crate) async fn idle(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::bare(200);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for _ in 0..bench.pairs {
         let server = bench.server(mock.port, &like).await?;
-        let bare = bench.yardstick(&like)?;
+        let bare = like.start()?;
         answered(&bare).await?;
         let yardstick = bare.resident_bytes()?;
         before.push((server.resident_bytes()?, yardstick));

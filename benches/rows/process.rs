@@ -17,7 +17,7 @@ CREATE TABLE event (seq INTEGER PRIMARY KEY, agent TEXT NOT NULL, content TEXT N
 CREATE INDEX event_agent ON event (agent, seq)";
 
 pub(crate) async fn start(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let file = home.path().join("schema.sql");
     std::fs::write(&file, STAND_IN_SCHEMA)?;
@@ -35,7 +35,7 @@ pub(crate) async fn start(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let figures = alternate(
         bench,
         async || Ok(bench.server_timed(mock.port, &yardstick).await?.1),
-        async || Ok(bench.yardstick_timed(&yardstick).await?.1),
+        async || Ok(yardstick.start_timed().await?.1),
     )
     .await?;
     let bound = Bound::RatioAtMost(2.0);
@@ -63,7 +63,7 @@ fn schema_of(database: &Path) -> anyhow::Result<String> {
 /// The command-line client against `curl`, each as a process of its own.
 pub(crate) async fn rpc_list(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let (what, target) = ("nexus3 rpc list", "≤ 1.0×");
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let server = bench.server(mock.port, &Yardstick::bare(200)).await?;
     if seconds(&mut curl(&server)).is_err() {
         return Ok(vec![Row::not_yet(

@@ -20,14 +20,14 @@ pub(crate) async fn send(bench: &Bench, chunks: usize) -> anyhow::Result<Vec<Row
         1 => ("send, 1 chunk".to_owned(), 1.5),
         _ => (format!("send, {chunks} chunks, one subscriber"), 1.8),
     };
-    let mock = bench.yardstick(&Yardstick::mock(chunks))?;
+    let mock = Yardstick::mock(chunks).start()?;
     let mut rows = Vec::new();
     for commits in [Commits::Full, Commits::None] {
         let yardstick = |shape| Yardstick::baresend(mock.port, shape, commits);
         let server = bench
             .server(mock.port, &yardstick(Shape::default()))
             .await?;
-        let baresend = bench.yardstick(&yardstick(shape(&server, &mock).await?))?;
+        let baresend = yardstick(shape(&server, &mock).await?).start()?;
         let subscriber = if chunks > 1 && !bench.stand_in {
             Drain::open(&server).await?
         } else {
@@ -110,14 +110,14 @@ async fn send_p50(target: &Target, calls: usize) -> anyhow::Result<f64> {
 }
 
 pub(crate) async fn turns_per_second(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let mut rows = Vec::new();
     for commits in [Commits::Grouped, Commits::None] {
         let yardstick = |shape| Yardstick::baresend(mock.port, shape, commits);
         let server = bench
             .server(mock.port, &yardstick(Shape::default()))
             .await?;
-        let baresend = bench.yardstick(&yardstick(shape(&server, &mock).await?))?;
+        let baresend = yardstick(shape(&server, &mock).await?).start()?;
         let durable = commits != Commits::None;
         if !durable && server.has_store() {
             continue;
@@ -189,15 +189,15 @@ struct Bodies {
 
 /// What every earlier turn adds to the next one.
 pub(crate) async fn growth(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
-    let direct = bench.yardstick(&Yardstick::direct(mock.port))?;
+    let mock = Yardstick::mock(1).start()?;
+    let direct = Yardstick::direct(mock.port).start()?;
     let (what, name) = (
         "time per extra turn, turns 100–1,000",
         "direct, same bodies",
     );
     let bound = Bound::RatioAtMost(4.0);
     if bench.stand_in {
-        let other = bench.yardstick(&Yardstick::direct(mock.port))?;
+        let other = Yardstick::direct(mock.port).start()?;
         let ours = async || direct_growth(&other, STAND_IN_BODIES).await;
         let theirs = async || direct_growth(&direct, STAND_IN_BODIES).await;
         let figures = alternate(bench, ours, theirs).await?;

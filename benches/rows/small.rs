@@ -21,7 +21,7 @@ const LOADS: [(usize, f64); 3] = [(1, 0.70), (8, 0.60), (32, 0.60)];
 const STAND_IN_BYTES: usize = 4500;
 
 pub(crate) async fn small_rpc(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let server = bench
         .server(mock.port, &Yardstick::bare(STAND_IN_BYTES))
         .await?;
@@ -51,13 +51,16 @@ async fn against_bare(
     what: &str,
 ) -> anyhow::Result<Vec<Row>> {
     let reply_bytes = Connection::open(server).await?.call(request).await?;
-    let bare = bench.yardstick(&Yardstick::bare(reply_bytes))?;
+    let bare = Yardstick::bare(reply_bytes).start()?;
     let same = rpc(&bare, "/", "list_agents", &json!({}));
     let mut rows = Vec::new();
     for (connections, share) in LOADS {
         let figures = rates(bench, (server, request), (&bare, &same), connections).await?;
         rows.push(Row::new(
-            format!("{what}, {connections} connections"),
+            match connections {
+                1 => format!("{what}, 1 connection"),
+                _ => format!("{what}, {connections} connections"),
+            },
             "bare",
             Unit::PerSecond,
             &figures,
@@ -87,7 +90,7 @@ async fn rates(
 
 /// The same calls to an agent with a long past and to one with a short one.
 pub(crate) async fn history(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::baresend(mock.port, Shape::default(), Commits::None);
     let (long, short) = (
         bench.server(mock.port, &like).await?,
@@ -131,7 +134,7 @@ async fn with_turns(target: &Target, turns: usize) -> anyhow::Result<String> {
 }
 
 pub(crate) async fn list_1000(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    let mock = bench.yardstick(&Yardstick::mock(1))?;
+    let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::bare(STAND_IN_BYTES);
     let (large, small) = (
         bench.server(mock.port, &like).await?,
@@ -149,8 +152,8 @@ pub(crate) async fn list_1000(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     );
     let figures = alternate(
         bench,
-        async || wait_p50(&mut ours, &ask_large, bench.calls).await,
-        async || wait_p50(&mut theirs, &ask_small, bench.calls).await,
+        async || wait_p50(&mut ours, &ask_large, bench.calls * 5).await,
+        async || wait_p50(&mut theirs, &ask_small, bench.calls * 5).await,
     )
     .await?;
     Ok(vec![Row::new(
