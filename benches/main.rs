@@ -63,7 +63,15 @@ pub(crate) struct Bench {
     pub(crate) stand_in: bool,
 }
 
-fn main() -> anyhow::Result<ExitCode> {
+fn main() -> ExitCode {
+    start().unwrap_or_else(|error| {
+        // Nothing is left to do where even this cannot be written.
+        let _ = writeln!(std::io::stderr(), "error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn start() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments
         .get(1)
