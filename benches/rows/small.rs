@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{create_agents, path, send_request};
+use super::{create_agents, destroy_agents, path, send_request};
 use crate::Bench;
 use crate::child::Target;
 use crate::load::{Clients, Connection, Request, knows, rpc, wait_p50};
@@ -97,6 +97,9 @@ pub(crate) async fn history(bench: &Bench) -> anyhow::Result<Vec<Row>> {
         bench.server(mock.port, &like).await?,
     );
     let long_agent = with_turns(&long, TURNS_MANY).await?;
+    // Both processes answer equally many calls before they are compared; only the past differs.
+    let passing = with_turns(&short, TURNS_MANY - TURNS).await?;
+    destroy_agents(&short, &[passing]).await?;
     let short_agent = with_turns(&short, TURNS).await?;
     let mut rows = Vec::new();
     for (method, of_agent) in [("list_agents", false), ("get_tokens", true)] {
