@@ -63,12 +63,7 @@ impl Bench {
         let port = free_port()?;
         let started = Instant::now();
         let process = Guard(spawn_server(home.path(), &config, port)?);
-        let mut target = Target {
-            process,
-            home,
-            port,
-            token: NO_TOKEN.to_owned(),
-        };
+        let mut target = Target { process, home, port, token: NO_TOKEN.to_owned() };
         let seconds = target.first_answer(started).await?;
         target.token = target.written_token().await?;
         Ok((target, seconds))
@@ -84,12 +79,7 @@ impl Yardstick {
             .strip_prefix(LISTENING)
             .and_then(|port| port.trim().parse().ok())
             .with_context(|| format!("the yardstick {self:?} did not start"))?;
-        Ok(Target {
-            process,
-            home,
-            port,
-            token: NO_TOKEN.to_owned(),
-        })
+        Ok(Target { process, home, port, token: NO_TOKEN.to_owned() })
     }
 
     /// Starts a yardstick on a port chosen beforehand and waits for it as for the server.
@@ -98,12 +88,7 @@ impl Yardstick {
         let port = free_port()?;
         let started = Instant::now();
         let process = Guard(spawn_yardstick(self, home.path(), port)?);
-        let mut target = Target {
-            process,
-            home,
-            port,
-            token: NO_TOKEN.to_owned(),
-        };
+        let mut target = Target { process, home, port, token: NO_TOKEN.to_owned() };
         let seconds = target.first_answer(started).await?;
         Ok((target, seconds))
     }
@@ -168,16 +153,10 @@ impl Target {
                 return Ok(started.elapsed().as_secs_f64());
             }
             if let Some(status) = self.process.0.try_wait()? {
-                bail!(
-                    "the program ended before it answered ({status}){}",
-                    self.last_words()
-                );
+                bail!("the program ended before it answered ({status}){}", self.last_words());
             }
             if started.elapsed() > START_MAX {
-                bail!(
-                    "no answer to /healthz in {START_MAX:?}{}",
-                    self.last_words()
-                );
+                bail!("no answer to /healthz in {START_MAX:?}{}", self.last_words());
             }
             tokio::time::sleep(POLL).await;
         }

@@ -60,10 +60,7 @@ impl Connection {
     pub(crate) async fn to_port(port: u16) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
-        Ok(Self {
-            stream,
-            buffer: Vec::with_capacity(16 * 1024),
-        })
+        Ok(Self { stream, buffer: Vec::with_capacity(16 * 1024) })
     }
 
     /// Writes a request and reads its answer: the status and the body.
@@ -117,14 +114,8 @@ impl Connection {
     async fn fill(&mut self) -> anyhow::Result<()> {
         self.buffer.reserve(4096);
         let count = self.stream.read_buf(&mut self.buffer).await?;
-        ensure!(
-            count > 0,
-            "the connection closed in the middle of an answer"
-        );
-        ensure!(
-            self.buffer.len() <= ANSWER_BYTES_MAX,
-            "the answer is too long"
-        );
+        ensure!(count > 0, "the connection closed in the middle of an answer");
+        ensure!(self.buffer.len() <= ANSWER_BYTES_MAX, "the answer is too long");
         Ok(())
     }
 }
@@ -138,11 +129,8 @@ fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<Head>> {
     };
     let head = std::str::from_utf8(&bytes[..end])?;
     let mut lines = head.split("\r\n");
-    let status = lines
-        .next()
-        .and_then(|line| line.split(' ').nth(1))
-        .context("no status line")?
-        .parse()?;
+    let status =
+        lines.next().and_then(|line| line.split(' ').nth(1)).context("no status line")?.parse()?;
     let mut length = None;
     for line in lines {
         if let Some((name, value)) = line.split_once(':')
@@ -190,9 +178,8 @@ impl Clients {
             });
         }
         let mut calls = 0;
-        while let Some(done) = timeout(slice + CALL_MAX, running.join_next())
-            .await
-            .context("a call takes too long")?
+        while let Some(done) =
+            timeout(slice + CALL_MAX, running.join_next()).await.context("a call takes too long")?
         {
             let (connection, request, count) = done??;
             self.members.push((connection, request));
@@ -218,9 +205,7 @@ pub(crate) async fn wait_p50(
 /// How long one call takes, in seconds.
 pub(crate) async fn timed(connection: &mut Connection, request: &[u8]) -> anyhow::Result<f64> {
     let started = Instant::now();
-    timeout(CALL_MAX, connection.call(request))
-        .await
-        .context("a call takes too long")??;
+    timeout(CALL_MAX, connection.call(request)).await.context("a call takes too long")??;
     Ok(started.elapsed().as_secs_f64())
 }
 

@@ -8,10 +8,7 @@
     clippy::disallowed_types,
     reason = "a benchmark measures the machine"
 )]
-#![expect(
-    clippy::cast_precision_loss,
-    reason = "counts become figures of three digits"
-)]
+#![expect(clippy::cast_precision_loss, reason = "counts become figures of three digits")]
 
 mod child; // the processes that are measured
 mod load; // connections, requests, rates and waits
@@ -73,23 +70,16 @@ fn main() -> ExitCode {
 
 fn start() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().collect();
-    if arguments
-        .get(1)
-        .is_some_and(|first| first == yardstick::WORD)
-    {
+    if arguments.get(1).is_some_and(|first| first == yardstick::WORD) {
         yardstick::run(&arguments[1..])?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = Options::parse();
     // One thread for the load leaves the other cores to the side that is measured.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (mut end, mut interrupt) = (
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::interrupt())?,
-        );
+        let (mut end, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         // Leaving through an error drops the guards, and these end the children.
         tokio::select! {
             biased;
@@ -103,12 +93,7 @@ fn start() -> anyhow::Result<ExitCode> {
 async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let names = chosen(options.only.as_deref())?;
     let bench = if options.brief {
-        Bench {
-            pairs: 3,
-            slice: Duration::from_millis(60),
-            calls: 5,
-            stand_in: options.stand_in,
-        }
+        Bench { pairs: 3, slice: Duration::from_millis(60), calls: 5, stand_in: options.stand_in }
     } else {
         Bench {
             pairs: 15,
@@ -117,10 +102,7 @@ async fn run(options: &Options) -> anyhow::Result<ExitCode> {
             stand_in: options.stand_in,
         }
     };
-    let bench = Bench {
-        pairs: options.pairs.map_or(bench.pairs, usize::from),
-        ..bench
-    };
+    let bench = Bench { pairs: options.pairs.map_or(bench.pairs, usize::from), ..bench };
     let mut table = Vec::new();
     let mut broken = false;
     for name in names {
@@ -134,11 +116,7 @@ async fn run(options: &Options) -> anyhow::Result<ExitCode> {
         }
     }
     table::print(&table, &bench).context("cannot print the table")?;
-    Ok(if broken {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn chosen(only: Option<&str>) -> anyhow::Result<Vec<&'static str>> {
@@ -146,10 +124,6 @@ fn chosen(only: Option<&str>) -> anyhow::Result<Vec<&'static str>> {
         .into_iter()
         .filter(|name| only.is_none_or(|part| name.contains(part)))
         .collect();
-    ensure!(
-        !names.is_empty(),
-        "no such section; there are {}",
-        rows::NAMES.join(", ")
-    );
+    ensure!(!names.is_empty(), "no such section; there are {}", rows::NAMES.join(", "));
     Ok(names)
 }

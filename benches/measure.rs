@@ -22,11 +22,7 @@ impl Spread {
         } else {
             f64::midpoint(values[middle - 1], values[middle])
         };
-        Self {
-            median,
-            min: values[0],
-            max: values[values.len() - 1],
-        }
+        Self { median, min: values[0], max: values[values.len() - 1] }
     }
 }
 
@@ -164,11 +160,7 @@ impl Row {
             yardstick: format!("{yardstick}: {}", unit.show(figures.yardstick.median)),
             ratio: Some(figures.ratio),
             target: bound.show(),
-            verdict: if bound.holds(figures) {
-                Verdict::Ok
-            } else {
-                Verdict::Missed
-            },
+            verdict: if bound.holds(figures) { Verdict::Ok } else { Verdict::Missed },
         }
     }
 
@@ -191,18 +183,12 @@ impl Row {
 
     /// Keeps the figures but withholds the verdict: what was measured is not yet what is meant.
     pub(crate) fn but_not_yet(self, reason: &str) -> Self {
-        Self {
-            verdict: Verdict::NotYet(reason.to_owned()),
-            ..self
-        }
+        Self { verdict: Verdict::NotYet(reason.to_owned()), ..self }
     }
 
     /// For shares, where the yardstick's may be nothing.
     pub(crate) fn without_ratio(self) -> Self {
-        Self {
-            ratio: None,
-            ..self
-        }
+        Self { ratio: None, ..self }
     }
 
     pub(crate) fn broken(section: &str, error: &anyhow::Error) -> Self {

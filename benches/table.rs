@@ -6,51 +6,27 @@ use crate::Bench;
 use crate::measure::{Row, Spread, Verdict};
 
 const COLUMNS: usize = 6;
-const HEAD: [&str; COLUMNS] = [
-    "what",
-    "ours",
-    "yardstick",
-    "ratio (min–max)",
-    "target",
-    "verdict",
-];
+const HEAD: [&str; COLUMNS] = ["what", "ours", "yardstick", "ratio (min–max)", "target", "verdict"];
 
 pub(crate) fn print(rows: &[Row], bench: &Bench) -> io::Result<()> {
-    let lines: Vec<[String; COLUMNS]> = std::iter::once(HEAD.map(str::to_owned))
-        .chain(rows.iter().map(cells))
-        .collect();
+    let lines: Vec<[String; COLUMNS]> =
+        std::iter::once(HEAD.map(str::to_owned)).chain(rows.iter().map(cells)).collect();
     let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-        lines
-            .iter()
-            .map(|line| line[column].chars().count())
-            .max()
-            .unwrap_or(0)
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
     });
     let mut out = io::stdout().lock();
     for (index, line) in lines.iter().enumerate() {
         writeln!(out, "{}", joined(line, &widths))?;
         if index == 0 {
-            writeln!(
-                out,
-                "{}",
-                joined(&widths.map(|width| "-".repeat(width)), &widths)
-            )?;
+            writeln!(out, "{}", joined(&widths.map(|width| "-".repeat(width)), &widths))?;
         }
     }
-    let stand_in = if bench.stand_in {
-        "; yardsticks in the server's place"
-    } else {
-        ""
-    };
+    let stand_in = if bench.stand_in { "; yardsticks in the server's place" } else { "" };
     writeln!(
         out,
         "median of {} pairs, alternating; {} build{stand_in}",
         bench.pairs,
-        if cfg!(debug_assertions) {
-            "debug"
-        } else {
-            "release"
-        },
+        if cfg!(debug_assertions) { "debug" } else { "release" },
     )?;
     out.flush()
 }

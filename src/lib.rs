@@ -1,4 +1,27 @@
 //! NEXUS3: a local server that runs teams of LLM agents.
+//!
+//! Clients drive it with JSON-RPC 2.0 over HTTP on loopback. All of it is written over the seams of
+//! [`world`]: the server that ships is the server that can be simulated.
+//!
+//! # Architecture
+//!
+//! The modules below stand in the order in which a `send` meets them. Imports go downward only; a
+//! test holds the table.
+//!
+//! What always holds:
+//! 1. Nothing reachable from [`server::Server`] touches time, chance, sockets, files, processes,
+//!    threads or the environment but through a [`world::World`]. The bans of `.clippy.toml` and the
+//!    tests `bans` and `tidy` hold it; `world::real`, `cli` and `main` are outside.
+//! 2. An agent's state lives in its task. Others hold an [`agent::AgentHandle`] and ask. The task
+//!    never waits for anything but its own channels and deadlines.
+//! 3. [`agent::Turn`] decides and never waits; `agent::work` waits and never decides.
+//! 4. Each turn has a channel of its own for the work it started, and the channel ends with the turn:
+//!    what ends late reaches nobody. (An earlier design tagged work with a turn's number; a channel
+//!    per turn makes the mistake impossible instead of detected, and costs an idle agent nothing.)
+//! 5. Every queue, buffer, loop and wait has a bound in [`limits`], and a full one has a clear answer.
+//! 6. Text becomes a type at the rim ([`id`], [`rpc::wire`], [`config`]); the inside does not check
+//!    again.
+//! 7. Every error gets its number in one place, `rpc::code`, exhaustively.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side
@@ -12,7 +35,7 @@ pub mod provider; // models
 pub mod tool; // what a model may ask an agent to do
 pub mod policy; // who may do what
 pub mod config; // the configuration file
-pub mod message; // what a conversation is made of
-pub mod limits; // every bound
-pub mod id; // names, parsed once
 pub mod world; // the seams, and the real machine behind them
+pub mod message; // what a conversation is made of
+pub mod id; // names, parsed once
+pub mod limits; // every bound

@@ -71,10 +71,8 @@ async fn many_against_few(bench: &Bench, act: Act) -> anyhow::Result<Figures> {
     let mut pairs = Vec::with_capacity(bench.pairs);
     let mut many_first = true;
     while pairs.len() < bench.pairs {
-        let (many, few) = (
-            bench.server(mock.port, &like).await?,
-            bench.server(mock.port, &like).await?,
-        );
+        let (many, few) =
+            (bench.server(mock.port, &like).await?, bench.server(mock.port, &like).await?);
         let mut order = [(&many, MANY), (&few, FEW)];
         if !many_first {
             order.reverse();

@@ -5,13 +5,7 @@ use crate::measure::Row;
 
 /// Section, what, yardstick, target, what is missing.
 const LATER: [[&str; 5]; 10] = [
-    [
-        "tool-turn",
-        "tool turn (read_file)",
-        "2 × send",
-        "≤ 1.3×",
-        "the server has no tools",
-    ],
+    ["tool-turn", "tool turn (read_file)", "2 × send", "≤ 1.3×", "the server has no tools"],
     [
         "start-1000",
         "start, 1,000 stored agents of 100 messages",

@@ -64,10 +64,7 @@ async fn agents_come_and_go(target: &Target) -> anyhow::Result<(f64, f64)> {
     tokio::time::sleep(SETTLE).await;
     let after = target.resident_bytes()?;
     ensure!(full > before, "agents take no memory: were they created?");
-    Ok((
-        (full - before) / AGENTS as f64,
-        (full - after) / (full - before),
-    ))
+    Ok(((full - before) / AGENTS as f64, (full - after) / (full - before)))
 }
 
 pub(crate) async fn idle(bench: &Bench) -> anyhow::Result<Vec<Row>> {

@@ -88,12 +88,7 @@ fn destroy_request(target: &Target, id: &str) -> Request {
 }
 
 fn send_request(target: &Target, id: &str) -> Request {
-    rpc(
-        target,
-        &path(id),
-        "send",
-        &json!({"content": "Say a word."}),
-    )
+    rpc(target, &path(id), "send", &json!({"content": "Say a word."}))
 }
 
 async fn create_agents(target: &Target, count: usize) -> anyhow::Result<Vec<String>> {

@@ -21,9 +21,7 @@ pub(crate) async fn start(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let file = home.path().join("schema.sql");
     std::fs::write(&file, STAND_IN_SCHEMA)?;
-    let probe = bench
-        .server(mock.port, &Yardstick::bare_with_schema(file.clone()))
-        .await?;
+    let probe = bench.server(mock.port, &Yardstick::bare_with_schema(file.clone())).await?;
     let durable = probe.has_store();
     let yardstick = if durable {
         std::fs::write(&file, schema_of(&probe.database())?)?;
@@ -54,9 +52,8 @@ fn schema_of(database: &Path) -> anyhow::Result<String> {
     let mut query = connection.prepare(
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'",
     )?;
-    let statements: Vec<String> = query
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+    let statements: Vec<String> =
+        query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(statements.join(";\n"))
 }
 
@@ -66,34 +63,17 @@ pub(crate) async fn rpc_list(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let mock = Yardstick::mock(1).start()?;
     let server = bench.server(mock.port, &Yardstick::bare(200)).await?;
     if seconds(&mut curl(&server)).is_err() {
-        return Ok(vec![Row::not_yet(
-            what,
-            "curl",
-            target,
-            "curl does not run here",
-        )]);
+        return Ok(vec![Row::not_yet(what, "curl", target, "curl does not run here")]);
     }
     let client = || {
-        if bench.stand_in {
-            curl(&server)
-        } else {
-            rpc_list_command(&server)
-        }
+        if bench.stand_in { curl(&server) } else { rpc_list_command(&server) }
     };
     if seconds(&mut client()).is_err() {
-        return Ok(vec![Row::not_yet(
-            what,
-            "curl",
-            target,
-            "the client does not run",
-        )]);
+        return Ok(vec![Row::not_yet(what, "curl", target, "the client does not run")]);
     }
-    let figures = alternate(
-        bench,
-        async || seconds(&mut client()),
-        async || seconds(&mut curl(&server)),
-    )
-    .await?;
+    let figures =
+        alternate(bench, async || seconds(&mut client()), async || seconds(&mut curl(&server)))
+            .await?;
     let bound = Bound::RatioAtMost(1.0);
     Ok(vec![Row::new(what, "curl", Unit::Seconds, &figures, bound)])
 }
@@ -111,15 +91,9 @@ fn curl(server: &Target) -> Command {
     let mut command = Command::new("curl");
     command
         .args(["--silent", "--fail", "--noproxy", "*", "--max-time", "10"])
-        .args([
-            "--header",
-            &format!("Authorization: Bearer {}", server.token),
-        ])
+        .args(["--header", &format!("Authorization: Bearer {}", server.token)])
         .args(["--header", "Content-Type: application/json"])
-        .args([
-            "--data",
-            r#"{"jsonrpc":"2.0","id":1,"method":"list_agents","params":{}}"#,
-        ])
+        .args(["--data", r#"{"jsonrpc":"2.0","id":1,"method":"list_agents","params":{}}"#])
         .arg(format!("http://127.0.0.1:{}/", server.port));
     command
 }

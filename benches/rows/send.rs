@@ -24,15 +24,10 @@ pub(crate) async fn send(bench: &Bench, chunks: usize) -> anyhow::Result<Vec<Row
     let mut rows = Vec::new();
     for commits in [Commits::Full, Commits::None] {
         let yardstick = |shape| Yardstick::baresend(mock.port, shape, commits);
-        let server = bench
-            .server(mock.port, &yardstick(Shape::default()))
-            .await?;
+        let server = bench.server(mock.port, &yardstick(Shape::default())).await?;
         let baresend = yardstick(shape(&server, &mock).await?).start()?;
-        let subscriber = if chunks > 1 && !bench.stand_in {
-            Drain::open(&server).await?
-        } else {
-            None
-        };
+        let subscriber =
+            if chunks > 1 && !bench.stand_in { Drain::open(&server).await? } else { None };
         let theirs = async || send_p50(&baresend, bench.calls).await;
         match (commits, server.has_store()) {
             (Commits::None, true) => {}
@@ -51,29 +46,14 @@ pub(crate) async fn send(bench: &Bench, chunks: usize) -> anyhow::Result<Vec<Row
                 let ours = async || send_p50(&server, bench.calls).await;
                 let figures = alternate(bench, ours, theirs).await?;
                 let bound = Bound::RatioAtMost(most);
-                let row = Row::new(
-                    what.clone(),
-                    "baresend full",
-                    Unit::Seconds,
-                    &figures,
-                    bound,
-                );
+                let row = Row::new(what.clone(), "baresend full", Unit::Seconds, &figures, bound);
                 let silent = chunks > 1 && subscriber.is_none() && !bench.stand_in;
-                rows.push(if silent {
-                    row.but_not_yet("the server has no events")
-                } else {
-                    row
-                });
+                rows.push(if silent { row.but_not_yet("the server has no events") } else { row });
             }
             (Commits::Full | Commits::Grouped, false) => {
                 let cost = Unit::Seconds.show(alone(bench, theirs).await?.median);
                 let yardstick = format!("baresend full: {cost}");
-                rows.push(Row::not_yet(
-                    &what,
-                    yardstick,
-                    &format!("≤ {most}×"),
-                    NO_STORE,
-                ));
+                rows.push(Row::not_yet(&what, yardstick, &format!("≤ {most}×"), NO_STORE));
             }
         }
     }
@@ -86,10 +66,7 @@ pub(super) async fn shape(server: &Target, mock: &Target) -> anyhow::Result<Shap
     let mut connection = Connection::open(server).await?;
     let reply_bytes = connection.call(&send_request(server, &ids[0])).await?;
     destroy_agents(server, &ids).await?;
-    Ok(Shape {
-        request_bytes: last_request_bytes(mock).await?,
-        reply_bytes,
-    })
+    Ok(Shape { request_bytes: last_request_bytes(mock).await?, reply_bytes })
 }
 
 async fn last_request_bytes(mock: &Target) -> anyhow::Result<usize> {
@@ -114,9 +91,7 @@ pub(crate) async fn turns_per_second(bench: &Bench) -> anyhow::Result<Vec<Row>> 
     let mut rows = Vec::new();
     for commits in [Commits::Grouped, Commits::None] {
         let yardstick = |shape| Yardstick::baresend(mock.port, shape, commits);
-        let server = bench
-            .server(mock.port, &yardstick(Shape::default()))
-            .await?;
+        let server = bench.server(mock.port, &yardstick(Shape::default())).await?;
         let baresend = yardstick(shape(&server, &mock).await?).start()?;
         let durable = commits != Commits::None;
         if !durable && server.has_store() {
@@ -132,12 +107,7 @@ pub(crate) async fn turns_per_second(bench: &Bench) -> anyhow::Result<Vec<Row>> 
             let theirs = async || turn_rate(&baresend, agents, bench).await;
             if durable && !server.has_store() {
                 let rate = Unit::PerSecond.show(alone(bench, theirs).await?.median);
-                rows.push(Row::not_yet(
-                    what,
-                    format!("{name}: {rate}"),
-                    "≥ 0.60",
-                    NO_STORE,
-                ));
+                rows.push(Row::not_yet(what, format!("{name}: {rate}"), "≥ 0.60", NO_STORE));
                 continue;
             }
             let ours = async || turn_rate(&server, agents, bench).await;
@@ -175,10 +145,7 @@ const EARLY: usize = 75;
 const LATE: usize = 950;
 const LOOK: usize = 50;
 /// The bodies of a stand-in at the two looks.
-const STAND_IN_BODIES: Bodies = Bodies {
-    early: 20_000,
-    late: 200_000,
-};
+const STAND_IN_BODIES: Bodies = Bodies { early: 20_000, late: 200_000 };
 
 /// How long the bodies of the model's requests are at the two looks.
 #[derive(Clone, Copy, Debug)]
@@ -191,10 +158,7 @@ struct Bodies {
 pub(crate) async fn growth(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let mock = Yardstick::mock(1).start()?;
     let direct = Yardstick::direct(mock.port).start()?;
-    let (what, name) = (
-        "time per extra turn, turns 100–1,000",
-        "direct, same bodies",
-    );
+    let (what, name) = ("time per extra turn, turns 100–1,000", "direct, same bodies");
     let bound = Bound::RatioAtMost(4.0);
     if bench.stand_in {
         let other = Yardstick::direct(mock.port).start()?;
@@ -209,11 +173,7 @@ pub(crate) async fn growth(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let theirs = async || direct_growth(&direct, bodies).await;
     let figures = alternate(bench, ours, theirs).await?;
     let row = Row::new(what, name, Unit::Seconds, &figures, bound);
-    Ok(vec![if server.has_store() {
-        row
-    } else {
-        row.but_not_yet(NO_STORE)
-    }])
+    Ok(vec![if server.has_store() { row } else { row.but_not_yet(NO_STORE) }])
 }
 
 async fn server_growth(server: &Target, mock: &Target) -> anyhow::Result<(f64, Bodies)> {
@@ -229,10 +189,7 @@ async fn server_growth(server: &Target, mock: &Target) -> anyhow::Result<(f64, B
     }
     destroy_agents(server, &ids).await?;
     let look = |from: usize| Spread::of(waits[from..from + LOOK].to_vec()).median;
-    let bodies = Bodies {
-        early: bytes[0],
-        late: bytes[1],
-    };
+    let bodies = Bodies { early: bytes[0], late: bytes[1] };
     Ok((per_turn(look(EARLY), look(LATE)), bodies))
 }
 

@@ -22,9 +22,7 @@ const STAND_IN_BYTES: usize = 4500;
 
 pub(crate) async fn small_rpc(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let mock = Yardstick::mock(1).start()?;
-    let server = bench
-        .server(mock.port, &Yardstick::bare(STAND_IN_BYTES))
-        .await?;
+    let server = bench.server(mock.port, &Yardstick::bare(STAND_IN_BYTES)).await?;
     let ids = create_agents(&server, AGENTS).await?;
     let mut rows = Vec::new();
     let list = rpc(&server, "/", "list_agents", &json!({}));
@@ -80,22 +78,16 @@ async fn rates(
 ) -> anyhow::Result<Figures> {
     let mut ours = Clients::open(ours.0, connections, &[Arc::clone(ours.1)]).await?;
     let mut theirs = Clients::open(yardstick.0, connections, &[Arc::clone(yardstick.1)]).await?;
-    alternate(
-        bench,
-        async || ours.rate(bench.slice).await,
-        async || theirs.rate(bench.slice).await,
-    )
-    .await
+    alternate(bench, async || ours.rate(bench.slice).await, async || theirs.rate(bench.slice).await)
+        .await
 }
 
 /// The same calls to an agent with a long past and to one with a short one.
 pub(crate) async fn history(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::baresend(mock.port, Shape::default(), Commits::None);
-    let (long, short) = (
-        bench.server(mock.port, &like).await?,
-        bench.server(mock.port, &like).await?,
-    );
+    let (long, short) =
+        (bench.server(mock.port, &like).await?, bench.server(mock.port, &like).await?);
     let long_agent = with_turns(&long, TURNS_MANY).await?;
     // Both processes answer equally many calls before they are compared; only the past differs.
     let passing = with_turns(&short, TURNS_MANY - TURNS).await?;
@@ -105,11 +97,7 @@ pub(crate) async fn history(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     for (method, of_agent) in [("list_agents", false), ("get_tokens", true)] {
         let what = format!("{method}, 1,000 turns of history, 8 connections");
         let at = |agent: &str| {
-            if of_agent {
-                path(agent)
-            } else {
-                "/".to_owned()
-            }
+            if of_agent { path(agent) } else { "/".to_owned() }
         };
         if !knows(&long, &at(&long_agent), method).await? {
             let missing = format!("no {method}");
@@ -139,20 +127,13 @@ async fn with_turns(target: &Target, turns: usize) -> anyhow::Result<String> {
 pub(crate) async fn list_1000(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let mock = Yardstick::mock(1).start()?;
     let like = Yardstick::bare(STAND_IN_BYTES);
-    let (large, small) = (
-        bench.server(mock.port, &like).await?,
-        bench.server(mock.port, &like).await?,
-    );
+    let (large, small) =
+        (bench.server(mock.port, &like).await?, bench.server(mock.port, &like).await?);
     create_agents(&large, AGENTS_MANY).await?;
     create_agents(&small, AGENTS).await?;
-    let (mut ours, mut theirs) = (
-        Connection::open(&large).await?,
-        Connection::open(&small).await?,
-    );
-    let (ask_large, ask_small) = (
-        rpc(&large, "/", "list_agents", &json!({})),
-        rpc(&small, "/", "list_agents", &json!({})),
-    );
+    let (mut ours, mut theirs) = (Connection::open(&large).await?, Connection::open(&small).await?);
+    let (ask_large, ask_small) =
+        (rpc(&large, "/", "list_agents", &json!({})), rpc(&small, "/", "list_agents", &json!({})));
     let figures = alternate(
         bench,
         async || wait_p50(&mut ours, &ask_large, bench.calls * 5).await,

@@ -25,10 +25,7 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
                     let id = id_of(&call)?;
                     let (inbox, messages) = mpsc::channel(INBOX_MAX);
                     tokio::spawn(actor(messages));
-                    inboxes
-                        .lock()
-                        .expect("nobody panics with it")
-                        .insert(id, inbox);
+                    inboxes.lock().expect("nobody panics with it").insert(id, inbox);
                 }
                 "destroy_agent" => {
                     let id = id_of(&call)?;

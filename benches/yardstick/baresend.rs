@@ -8,21 +8,10 @@ use super::{Yardstick, http};
 
 pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let model = Arc::new(Model::new(yardstick.model)?);
-    let grouping = if yardstick.group {
-        Grouping::Grouped
-    } else {
-        Grouping::Single
-    };
+    let grouping = if yardstick.group { Grouping::Grouped } else { Grouping::Single };
     let commits = yardstick.commits;
-    let writer = if commits > 0 {
-        Some(Writer::start(&yardstick.home, grouping)?)
-    } else {
-        None
-    };
-    let (reply, body) = (
-        http::fixed(yardstick.reply_bytes),
-        request_body(yardstick.request_bytes),
-    );
+    let writer = if commits > 0 { Some(Writer::start(&yardstick.home, grouping)?) } else { None };
+    let (reply, body) = (http::fixed(yardstick.reply_bytes), request_body(yardstick.request_bytes));
     http::serve(yardstick.port, move |request| {
         let (model, writer) = (Arc::clone(&model), writer.clone());
         let (reply, body) = (reply.clone(), body.clone());

@@ -19,10 +19,7 @@ const QUEUE_MAX: usize = 1024;
 pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let model = Arc::new(Model::new(yardstick.model)?);
     let (events, _) = broadcast::channel::<Bytes>(QUEUE_MAX);
-    let (reply, body) = (
-        http::fixed(yardstick.reply_bytes),
-        request_body(yardstick.request_bytes),
-    );
+    let (reply, body) = (http::fixed(yardstick.reply_bytes), request_body(yardstick.request_bytes));
     http::serve(yardstick.port, move |request| {
         let (model, events) = (Arc::clone(&model), events.clone());
         let (reply, body) = (reply.clone(), body.clone());

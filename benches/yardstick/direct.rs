@@ -40,10 +40,7 @@ impl Model {
         // Nothing here speaks TLS, but the client insists on a provider; a second one is no error.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(Self {
-            client: reqwest::Client::builder()
-                .no_proxy()
-                .tls_certs_only([])
-                .build()?,
+            client: reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?,
             url: format!("http://127.0.0.1:{port}/v1/chat/completions"),
         })
     }
@@ -54,11 +51,8 @@ impl Model {
         body: Bytes,
         mut on_text: impl FnMut(&str),
     ) -> anyhow::Result<()> {
-        let request = self
-            .client
-            .post(&self.url)
-            .header("content-type", "application/json")
-            .body(body);
+        let request =
+            self.client.post(&self.url).header("content-type", "application/json").body(body);
         let answer = request.send().await?.error_for_status()?;
         let mut pieces = answer.bytes_stream();
         let mut waiting = Vec::new();
@@ -87,10 +81,7 @@ fn text_of(line: &[u8]) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     let chunk: Chunk = serde_json::from_slice(data)?;
-    Ok(chunk
-        .choices
-        .into_iter()
-        .find_map(|choice| choice.delta.content))
+    Ok(chunk.choices.into_iter().find_map(|choice| choice.delta.content))
 }
 
 /// A request to the model of about `bytes` bytes.

@@ -87,8 +87,5 @@ pub(crate) fn json(body: Bytes) -> Answer {
 }
 
 pub(crate) fn stream(kind: &'static str, body: UnsyncBoxBody<Bytes, Infallible>) -> Answer {
-    Response::builder()
-        .header("content-type", kind)
-        .body(body)
-        .expect("a constant header is valid")
+    Response::builder().header("content-type", kind).body(body).expect("a constant header is valid")
 }

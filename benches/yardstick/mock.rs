@@ -20,10 +20,7 @@ const TEXT: &str = "word ";
 pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let last = Arc::new(AtomicUsize::new(0));
     let (chunks, gap) = (yardstick.chunks, Duration::from_micros(yardstick.gap_us));
-    let whole: Arc<[Bytes]> = (0..chunks)
-        .map(|_| piece(TEXT))
-        .chain(ending(chunks))
-        .collect();
+    let whole: Arc<[Bytes]> = (0..chunks).map(|_| piece(TEXT)).chain(ending(chunks)).collect();
     http::serve(yardstick.port, move |request| {
         let (last, whole) = (Arc::clone(&last), Arc::clone(&whole));
         async move {
@@ -59,10 +56,7 @@ fn stamped(chunks: usize, gap: Duration) -> impl Stream<Item = Bytes> + Send {
 }
 
 fn piece(text: &str) -> Bytes {
-    record(
-        &json!([{"index": 0, "delta": {"content": text}, "finish_reason": null}]),
-        &Value::Null,
-    )
+    record(&json!([{"index": 0, "delta": {"content": text}, "finish_reason": null}]), &Value::Null)
 }
 
 fn ending(chunks: usize) -> [Bytes; 3] {

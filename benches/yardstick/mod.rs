@@ -78,10 +78,7 @@ pub(crate) struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self {
-            request_bytes: 2000,
-            reply_bytes: 300,
-        }
+        Self { request_bytes: 2000, reply_bytes: 300 }
     }
 }
 
@@ -112,18 +109,12 @@ impl Yardstick {
     }
 
     pub(crate) fn bare(reply_bytes: usize) -> Self {
-        Self {
-            reply_bytes,
-            ..Self::new(Name::Bare)
-        }
+        Self { reply_bytes, ..Self::new(Name::Bare) }
     }
 
     /// `bare` that first runs the statements of a file in a new database.
     pub(crate) fn bare_with_schema(schema: PathBuf) -> Self {
-        Self {
-            schema: Some(schema),
-            ..Self::new(Name::Bare)
-        }
+        Self { schema: Some(schema), ..Self::new(Name::Bare) }
     }
 
     pub(crate) fn bareactor() -> Self {
@@ -145,33 +136,21 @@ impl Yardstick {
     }
 
     pub(crate) fn baresse(model: u16, shape: Shape) -> Self {
-        Self {
-            name: Name::Baresse,
-            ..Self::baresend(model, shape, Commits::None)
-        }
+        Self { name: Name::Baresse, ..Self::baresend(model, shape, Commits::None) }
     }
 
     pub(crate) fn direct(model: u16) -> Self {
-        Self {
-            model,
-            ..Self::new(Name::Direct)
-        }
+        Self { model, ..Self::new(Name::Direct) }
     }
 
     /// A model that answers at once, in `chunks` pieces.
     pub(crate) fn mock(chunks: usize) -> Self {
-        Self {
-            chunks,
-            ..Self::new(Name::Mock)
-        }
+        Self { chunks, ..Self::new(Name::Mock) }
     }
 
     /// A model whose pieces come one by one and say when they were sent.
     pub(crate) fn stamping_mock(chunks: usize, gap_us: u64) -> Self {
-        Self {
-            gap_us,
-            ..Self::mock(chunks)
-        }
+        Self { gap_us, ..Self::mock(chunks) }
     }
 
     /// The command line that gives this back; home and port are added by who starts it.
@@ -206,9 +185,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(0);
     });
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         match yardstick.name {
             Name::Bare => bare::run(&yardstick).await,

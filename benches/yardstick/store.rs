@@ -25,10 +25,7 @@ impl Journal {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(&format!("BEGIN; {statements}; COMMIT"))?;
-        Ok(Self {
-            connection,
-            content: "x".repeat(CONTENT_BYTES),
-        })
+        Ok(Self { connection, content: "x".repeat(CONTENT_BYTES) })
     }
 
     /// A database of our own making, ready for commits.
@@ -72,9 +69,7 @@ impl Writer {
                     Grouping::Single => {}
                     Grouping::Grouped => group.extend(receiver.try_iter()),
                 }
-                journal
-                    .commit(group.len())
-                    .expect("a database of our own takes a commit");
+                journal.commit(group.len()).expect("a database of our own takes a commit");
                 for waiting in group {
                     // A caller that went away has no use for the answer.
                     let _ = waiting.send(());
@@ -86,9 +81,7 @@ impl Writer {
 
     pub(crate) async fn commit(&self) -> anyhow::Result<()> {
         let (sender, receiver) = oneshot::channel();
-        self.waiting
-            .try_send(sender)
-            .context("too many commits wait")?;
+        self.waiting.try_send(sender).context("too many commits wait")?;
         receiver.await.context("the writer is gone")
     }
 }

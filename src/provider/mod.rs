@@ -7,6 +7,7 @@ mod key; // keys, and keeping them out of every text
 mod models; // which models there are
 mod openai; // the chat completions wire
 #[cfg(test)]
+#[path = "replay_tests.rs"]
 mod replay; // a scripted server
 mod sse; // a provider's event stream
 
