@@ -66,7 +66,11 @@ impl Home {
         dir.set_mode(Path::new("."), 0o700).map_err(unusable)?;
         let lock = dir.open(Path::new(LOCK), Access::Create { mode: 0o600 }).map_err(unusable)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), dir, lock }),
+            Ok(()) => {
+                // What an earlier server wrote there is no longer true.
+                lock.set_len(0).map_err(unusable)?;
+                Ok(Self { path: path.to_owned(), dir, lock })
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 Err(HomeError::Locked { path: path.to_owned(), holder: holder(lock.as_ref()) })
             }

@@ -64,7 +64,7 @@ const STUBS: &[(&str, &str)] = &[
 
 fn compile(program: &str, dir: &Path, name: &str, text: &str) -> (bool, String) {
     let source = dir.join(format!("{name}.rs"));
-    fs::write(&source, text).unwrap();
+    fs::write(&source, text).expect("the temporary directory takes a file");
     let mut command = Command::new(program);
     command.arg(&source).current_dir(dir);
     command.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata"]);
@@ -83,7 +83,7 @@ fn compile(program: &str, dir: &Path, name: &str, text: &str) -> (bool, String) 
 }
 
 fn stage() -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("there is room for a temporary directory");
     for (name, text) in STUBS {
         let (built, errors) = compile("rustc", dir.path(), name, text);
         assert!(built, "the stub of {name} does not build: {errors}");

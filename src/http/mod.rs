@@ -96,9 +96,9 @@ async fn connection(
     let handler = service_fn(move |request| {
         let (service, phase) = (Arc::clone(&service), Arc::clone(&phase));
         async move {
-            let until = phase.head_received();
-            let response = service.answer(request, until).await;
-            Ok::<_, Infallible>(response.map(|body| Tracked::new(body, phase)))
+            let exchange = phase.head_received();
+            let response = service.answer(request, exchange.receive_until).await;
+            Ok::<_, Infallible>(response.map(|body| Tracked::new(body, exchange)))
         }
     });
     let served = http1::Builder::new()
@@ -153,9 +153,12 @@ impl Service {
     }
 
     fn caller(&self, parts: &Parts) -> Result<Caller, Refusal> {
-        let agent = match parts.headers.get(REQUESTER).map(HeaderValue::as_bytes) {
-            None => None,
-            Some(shown) => {
+        let mut shown = parts.headers.get_all(REQUESTER).iter().map(HeaderValue::as_bytes);
+        let agent = match (shown.next(), shown.next()) {
+            (None, _) => None,
+            // In whose name such a call is made cannot be known.
+            (Some(_), Some(second)) => return Err(Refusal::unknown_requester(second)),
+            (Some(shown), None) => {
                 let agent = self.rpc.requester(shown);
                 Some(agent.ok_or_else(|| Refusal::unknown_requester(shown))?)
             }

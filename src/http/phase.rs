@@ -24,6 +24,8 @@ const ANSWERING: u8 = 2;
 #[derive(Debug)]
 pub struct Phase {
     now: AtomicU8,
+    /// Counts the exchanges, so that the end of one is not taken for the end of the next.
+    exchange: AtomicU64,
     born: Instant,
     /// When the first byte of the current request came, in milliseconds since `born`.
     first_byte_ms: AtomicU64,
@@ -33,6 +35,7 @@ impl Phase {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             now: AtomicU8::new(IDLE),
+            exchange: AtomicU64::new(0),
             born: Instant::now(),
             first_byte_ms: AtomicU64::new(0),
         })
@@ -44,19 +47,36 @@ impl Phase {
         self.now.store(RECEIVING, Ordering::Release);
     }
 
-    /// The head is there and the service has taken over. Returns when the rest must be there too.
-    pub fn head_received(&self) -> Instant {
+    /// The head is there and the service has taken over.
+    pub fn head_received(self: &Arc<Self>) -> Exchange {
         // A request that was pipelined behind another one begins when its turn comes.
         if self.now.load(Ordering::Acquire) != RECEIVING {
             self.receiving();
         }
         self.now.store(ANSWERING, Ordering::Release);
         let first_byte = Duration::from_millis(self.first_byte_ms.load(Ordering::Acquire));
-        self.born + first_byte + REQUEST_RECEIVE_MAX
+        Exchange {
+            phase: Arc::clone(self),
+            number: self.exchange.fetch_add(1, Ordering::AcqRel) + 1,
+            receive_until: self.born + first_byte + REQUEST_RECEIVE_MAX,
+        }
     }
+}
 
-    pub fn answered(&self) {
-        self.now.store(IDLE, Ordering::Release);
+/// One request and its answer. The connection is idle again once this is dropped.
+#[derive(Debug)]
+pub struct Exchange {
+    phase: Arc<Phase>,
+    number: u64,
+    /// When the whole request must be there.
+    pub receive_until: Instant,
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if self.phase.exchange.load(Ordering::Acquire) == self.number {
+            self.phase.now.store(IDLE, Ordering::Release);
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Answers as HTTP. What is refused before JSON-RPC still carries a JSON-RPC error, with a null id.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,7 +9,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
-use super::phase::Phase;
+use super::phase::Exchange;
 use crate::limits::{BODY_BYTES_MAX, REQUEST_RECEIVE_MAX, RETRY_AFTER_SECONDS};
 use crate::policy::Reason;
 use crate::rpc::code::Code;
@@ -129,18 +128,12 @@ pub fn of_rpc(reply: Reply) -> Response<Full<Bytes>> {
 #[derive(Debug)]
 pub struct Tracked {
     body: Full<Bytes>,
-    phase: Arc<Phase>,
+    _exchange: Exchange,
 }
 
 impl Tracked {
-    pub fn new(body: Full<Bytes>, phase: Arc<Phase>) -> Self {
-        Self { body, phase }
-    }
-}
-
-impl Drop for Tracked {
-    fn drop(&mut self) {
-        self.phase.answered();
+    pub fn new(body: Full<Bytes>, exchange: Exchange) -> Self {
+        Self { body, _exchange: exchange }
     }
 }
 

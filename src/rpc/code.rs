@@ -88,7 +88,7 @@ impl Code {
             }
             SendError::Retiring => ErrorObject::new(
                 Self::Overloaded,
-                format!("{agent} takes no new work: it is ending"),
+                format!("{agent} takes no new work: it or the server is shutting down"),
             ),
             SendError::OtherContent => ErrorObject::new(
                 Self::Conflict,

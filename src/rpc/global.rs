@@ -14,7 +14,6 @@ use super::method::{
     TokenSummary,
 };
 use super::params::invalid;
-use super::per_agent::Sent;
 use super::wire::ErrorObject;
 use super::{Call, Patience, openrpc};
 use crate::agent::AgentHandle;
@@ -39,11 +38,11 @@ impl Call<'_> {
         let first = self.prepare_send(params_of_send)?;
         let agent = self.create(params).await?;
         let request_id = first.request.request_id.clone();
-        let sent = Sent::new(&agent, first).await;
+        let sent = self.deliver(&agent, first).await;
         let result = CreateAgentResult { initial_request_id: Some(request_id), ..created(&agent) };
         if waits && self.patience == Patience::Waits {
             let response = match sent {
-                Ok(sent) => self.place.while_waiting(sent.outcome()).await,
+                Ok(sent) => self.outcome(&agent, sent).await,
                 Err(error) => Err(error),
             };
             let response = response.map_or_else(InitialResponse::Error, InitialResponse::Result);

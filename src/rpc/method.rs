@@ -2,6 +2,8 @@
 //! Types only. What a method does is in `global` and `per_agent`; the schema that clients see is
 //! made from these types by `openrpc`, and the client library speaks them too.
 
+use std::sync::Arc;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -408,7 +410,7 @@ pub struct GetMessagesResult {
 pub struct NumberedMessage {
     pub index: u64,
     #[serde(flatten)]
-    pub message: Message,
+    pub message: Arc<Message>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

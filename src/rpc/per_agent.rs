@@ -1,9 +1,7 @@
 //! The methods of one agent.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::code::Code;
@@ -15,7 +13,7 @@ use super::method::{
 use super::params::invalid;
 use super::wire::ErrorObject;
 use super::{Call, Patience};
-use crate::agent::{Accepted, AgentHandle, Context, Gone, Outcome, SendRequest, State};
+use crate::agent::{Accepted, AgentHandle, Context, Gone, Outcome, SendError, SendRequest, State};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{
     AUTO_REQUEST_ID_HEX, CLIENT_NAME_CHARS_MAX, MESSAGES_PAGE_DEFAULT, MESSAGES_PAGE_MAX,
@@ -33,11 +31,8 @@ pub(super) struct Prepared {
 
 /// A send that its agent took.
 pub(super) struct Sent {
-    agent: AgentId,
     request_id: RequestId,
-    status: RequestStatus,
-    outcome: Option<oneshot::Receiver<Arc<Outcome>>>,
-    ended: Option<Arc<Outcome>>,
+    progress: Accepted,
 }
 
 impl Call<'_> {
@@ -48,9 +43,6 @@ impl Call<'_> {
     ) -> Result<SendResult, ErrorObject> {
         let target = &agent.facts().id;
         self.may_send(target)?;
-        if self.rpc.pool.is_stopping() {
-            return Err(ErrorObject::new(Code::Overloaded, "the server is shutting down"));
-        }
         let prepared = self.prepare_send(params)?;
         let waits = prepared.wait && self.patience == Patience::Waits;
         let _waiting = match &self.caller.agent {
@@ -60,8 +52,38 @@ impl Call<'_> {
             }
             _ => None,
         };
-        let sent = Sent::new(agent, prepared).await?;
-        if waits { self.place.while_waiting(sent.outcome()).await } else { sent.accepted() }
+        let sent = self.deliver(agent, prepared).await?;
+        if waits { self.outcome(agent, sent).await } else { sent.accepted() }
+    }
+
+    pub(super) async fn deliver(
+        &self,
+        agent: &AgentHandle,
+        prepared: Prepared,
+    ) -> Result<Sent, ErrorObject> {
+        let request_id = prepared.request.request_id.clone();
+        let progress = match agent.send(prepared.request).await {
+            Ok(accepted) => accepted,
+            Err(SendError::Gone) => return Err(self.gone(agent)),
+            Err(error) => return Err(Code::of_send(&error, &agent.facts().id)),
+        };
+        Ok(Sent { request_id, progress })
+    }
+
+    /// Waits for the end of a turn, without holding a place among the executing requests.
+    pub(super) async fn outcome(
+        &self,
+        agent: &AgentHandle,
+        sent: Sent,
+    ) -> Result<SendResult, ErrorObject> {
+        let outcome = match sent.progress {
+            Accepted::Ended(outcome) => outcome,
+            Accepted::Waiting { outcome, .. } => {
+                let outcome = self.place.while_waiting(outcome).await;
+                outcome.map_err(|_| self.gone(agent))?
+            }
+        };
+        told(&sent.request_id, &outcome)
     }
 
     fn may_send(&self, target: &AgentId) -> Result<(), ErrorObject> {
@@ -117,7 +139,8 @@ impl Call<'_> {
         agent: &AgentHandle,
         params: CancelParams,
     ) -> Result<CancelResult, ErrorObject> {
-        let cancelled = agent.cancel(params.request_id.clone()).await.map_err(gone(agent))?;
+        let cancelled =
+            agent.cancel(params.request_id.clone()).await.map_err(|Gone| self.gone(agent))?;
         let any = !cancelled.is_empty();
         Ok(match params.request_id {
             None => CancelResult::All { cancelled: any, request_ids: cancelled },
@@ -135,7 +158,7 @@ impl Call<'_> {
         params: GetRequestParams,
     ) -> Result<GetRequestResult, ErrorObject> {
         let request_id = params.request_id;
-        let state = agent.request(request_id.clone()).await.map_err(gone(agent))?;
+        let state = agent.request(request_id.clone()).await.map_err(|Gone| self.gone(agent))?;
         let state = state.ok_or_else(|| invalid(format!("Request not found: {request_id}")))?;
         let (status, outcome) = match state {
             State::Queued => (RequestStatus::Queued, None),
@@ -155,7 +178,7 @@ impl Call<'_> {
         agent: &AgentHandle,
         _: NoParams,
     ) -> Result<GetTokensResult, ErrorObject> {
-        let tokens = agent.tokens().await.map_err(gone(agent))?;
+        let tokens = agent.tokens().await.map_err(|Gone| self.gone(agent))?;
         Ok(GetTokensResult {
             system: tokens.system,
             tools: tokens.tools,
@@ -172,7 +195,7 @@ impl Call<'_> {
         agent: &AgentHandle,
         _: NoParams,
     ) -> Result<ContextResult, ErrorObject> {
-        agent.context().await.map(Into::into).map_err(gone(agent))
+        agent.context().await.map(Into::into).map_err(|Gone| self.gone(agent))
     }
 
     pub(super) async fn get_messages(
@@ -190,17 +213,26 @@ impl Call<'_> {
         // An offset that no machine can count to lies beyond any conversation.
         let first = usize::try_from(offset).unwrap_or(usize::MAX);
         let count = usize::try_from(limit).expect("a page is small");
-        let page = agent.messages(first, count).await.map_err(gone(agent))?;
+        let page = agent.messages(first, count).await.map_err(|Gone| self.gone(agent))?;
         let messages = (offset..).zip(page.messages);
         Ok(GetMessagesResult {
             agent_id: agent.facts().id.clone(),
             total: page.total,
             offset,
             limit,
-            messages: messages
-                .map(|(index, message)| NumberedMessage { index, message: (*message).clone() })
-                .collect(),
+            messages: messages.map(|(index, message)| NumberedMessage { index, message }).collect(),
         })
+    }
+
+    /// An agent's task ends when it is destroyed; at any other time that is our defect.
+    fn gone(&self, agent: &AgentHandle) -> ErrorObject {
+        let id = &agent.facts().id;
+        if self.rpc.pool.agent(id).is_none() {
+            return Code::gone(id);
+        }
+        let error_id = self.rpc.chance.hex(Use::ErrorId, 8);
+        tracing::error!(error_id, agent = %id, "the agent's task has died");
+        Code::defect(&error_id)
     }
 
     pub(super) async fn shutdown(
@@ -208,45 +240,24 @@ impl Call<'_> {
         agent: &AgentHandle,
         _: NoParams,
     ) -> Result<ShutdownResult, ErrorObject> {
-        agent.ask_for_shutdown().await.map_err(gone(agent))?;
+        agent.ask_for_shutdown().await.map_err(|Gone| self.gone(agent))?;
         self.rpc.pool.stop_if_all_asked();
         Ok(ShutdownResult { success: true })
     }
 }
 
 impl Sent {
-    pub(super) async fn new(agent: &AgentHandle, prepared: Prepared) -> Result<Self, ErrorObject> {
-        let id = agent.facts().id.clone();
-        let request_id = prepared.request.request_id.clone();
-        let accepted = agent.send(prepared.request).await;
-        let (status, outcome, ended) = match accepted.map_err(|error| Code::of_send(&error, &id))? {
-            Accepted::Ended(outcome) => (ended_status(&outcome), None, Some(outcome)),
-            Accepted::Waiting { state, outcome } => {
-                let status = match state {
-                    State::Queued | State::Ended(_) => RequestStatus::Queued,
-                    State::Running => RequestStatus::Running,
-                };
-                (status, Some(outcome), None)
-            }
-        };
-        Ok(Self { agent: id, request_id, status, outcome, ended })
-    }
-
     /// What a caller learns who does not wait.
     fn accepted(self) -> Result<SendResult, ErrorObject> {
-        match self.ended {
-            Some(outcome) => told(&self.request_id, &outcome),
-            None => Ok(SendResult::Accepted { request_id: self.request_id, status: self.status }),
-        }
-    }
-
-    pub(super) async fn outcome(self) -> Result<SendResult, ErrorObject> {
-        let outcome = match (self.ended, self.outcome) {
-            (Some(outcome), _) => outcome,
-            (None, Some(outcome)) => outcome.await.map_err(|_| Code::gone(&self.agent))?,
-            (None, None) => unreachable!("a send has ended or will end"),
+        let Self { request_id, progress } = self;
+        let status = match progress {
+            Accepted::Ended(outcome) => return told(&request_id, &outcome),
+            Accepted::Waiting { state: State::Running, .. } => RequestStatus::Running,
+            Accepted::Waiting { state: State::Queued | State::Ended(_), .. } => {
+                RequestStatus::Queued
+            }
         };
-        told(&self.request_id, &outcome)
+        Ok(SendResult::Accepted { request_id, status })
     }
 }
 
@@ -272,11 +283,6 @@ fn ended_status(outcome: &Outcome) -> RequestStatus {
         Outcome::Cancelled { .. } => RequestStatus::Cancelled,
         Outcome::Failed(_) => RequestStatus::Failed,
     }
-}
-
-fn gone(agent: &AgentHandle) -> impl FnOnce(Gone) -> ErrorObject {
-    let id = agent.facts().id.clone();
-    move |Gone| Code::gone(&id)
 }
 
 impl From<Context> for ContextResult {
