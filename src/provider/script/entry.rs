@@ -1,0 +1,105 @@
+//! One `[[model]]` entry of a scenario file. Types only.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What a scripted model says to one request, or how it fails. Entries are used in order for the
+/// requests they match.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Entry {
+    /// The agent whose requests it answers; any agent's where neither this nor `model` is given.
+    pub agent: Option<String>,
+    /// The alias of the model whose requests it answers.
+    pub model: Option<String>,
+    /// A regular expression that the last message must match.
+    pub when: Option<String>,
+    pub says: Option<Chunks>,
+    /// What the model thinks before it speaks.
+    pub thinks: Option<Chunks>,
+    pub asks: Vec<Ask>,
+    /// Before the response headers.
+    pub delay: Option<Time>,
+    /// Between two chunks.
+    pub pause: Option<Time>,
+    /// How often the entry is used. Default: once.
+    pub times: Times,
+    pub usage: Option<ScriptUsage>,
+    /// The finish reason. Default: `stop`, or `tool_calls` with `asks`.
+    pub finish: Option<String>,
+    pub fault: Option<Fault>,
+}
+
+/// A text, whole or in the chunks in which it is streamed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Chunks {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    pub tool: String,
+    #[serde(default)]
+    pub args: Map<String, Value>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptUsage {
+    pub input: u64,
+    pub output: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    Exactly(u64),
+    Always,
+}
+
+/// How the exchange goes wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fault {
+    /// Answers with this HTTP status instead.
+    pub status: Option<u16>,
+    /// The `Retry-After` that comes with `status`.
+    pub retry_after: Option<Time>,
+    /// Refuses the connection.
+    pub refuse: bool,
+    /// Ends the stream without a finish reason.
+    pub eof_without_finish: bool,
+    /// Sends a record that is no JSON.
+    pub bad_json: bool,
+    /// Sends an error object in the stream.
+    pub error_in_stream: bool,
+    /// Gives all tool calls the same id.
+    pub duplicate_tool_ids: bool,
+    /// Sends tool arguments that are no JSON object.
+    pub bad_arguments: bool,
+    /// Falls silent: before the headers, or after so many chunks.
+    pub stall: Option<Stall>,
+    /// Breaks the connection after so many chunks.
+    pub reset_after: Option<u64>,
+    /// Sends the body in pieces of so many bytes.
+    pub split: Option<u64>,
+    /// Sends one byte at a time, with this time between them.
+    pub drip: Option<Time>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stall {
+    Headers,
+    #[serde(untagged)]
+    Chunks(u64),
+}
+
+/// A length of time as scenario files write it: `20ms`, `2s`, `5m`, `1h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub Duration);

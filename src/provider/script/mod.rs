@@ -1,0 +1,6 @@
+//! Scripted models: answers written down beforehand, with their faults. The same entries are read
+//! by the `script` provider and by the simulation's model host.
+
+mod entry;
+
+pub use entry::{Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Times};
