@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::conversation::{Conversation, Entry};
+use super::conversation::{Conversation, MessageTokens};
 use super::handle::{Accepted, Context, Page, Retire, SendError, SendRequest, Status};
 use super::requests::{Known, Requests, State};
+use super::shown::iso;
 use super::turn::{CancelReason, Effect, Failure, Input, Outcome, Stop, Turn};
 use super::{Facts, Shared, work};
 use crate::id::RequestId;
@@ -28,7 +28,7 @@ pub enum Ask {
     Request(RequestId, oneshot::Sender<Option<State>>),
     Messages { offset: usize, limit: usize, reply: oneshot::Sender<Page> },
     Context(oneshot::Sender<Context>),
-    Entries(oneshot::Sender<Vec<Arc<Entry>>>),
+    Tokens(oneshot::Sender<MessageTokens>),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
 }
@@ -47,7 +47,7 @@ pub struct Agent {
     should_shutdown: bool,
     halted_at_iteration_limit: bool,
     last_iteration_count: u32,
-    last_action_at: Option<Timestamp>,
+    last_action_at: Option<Arc<str>>,
     published: Arc<ArcSwap<Status>>,
 }
 
@@ -136,7 +136,7 @@ impl Agent {
                 messages: self.conversation.page(offset, limit),
             })),
             Ask::Context(reply) => drop(reply.send(self.context())),
-            Ask::Entries(reply) => drop(reply.send(self.conversation.entries())),
+            Ask::Tokens(reply) => drop(reply.send(self.conversation.tokens())),
             Ask::Shutdown(reply) => {
                 self.should_shutdown = true;
                 self.publish();
@@ -241,7 +241,7 @@ impl Agent {
         };
         self.requests.start(&request_id);
         self.halted_at_iteration_limit = false;
-        self.last_action_at = Some(self.shared.world.clock.now());
+        self.last_action_at = Some(iso(self.shared.world.clock.now()));
         let first_message = self.conversation.len();
         self.conversation.append(Message::User { content, meta: Some(meta) });
         let (reports, work) = mpsc::channel(WORK_QUEUE_MAX);
@@ -277,7 +277,7 @@ impl Agent {
         self.conversation.assert_paired_since(running.first_message);
         self.halted_at_iteration_limit = outcome.halted_at_iteration_limit();
         self.last_iteration_count = running.turn.iterations();
-        self.last_action_at = Some(self.shared.world.clock.now());
+        self.last_action_at = Some(iso(self.shared.world.clock.now()));
         self.end_request(&running.request, outcome);
         while self.tasks.try_join_next().is_some() {}
     }
@@ -324,7 +324,7 @@ impl Agent {
             active_request: self.running.as_ref().map(|running| running.request.clone()),
             queued: self.queue.len(),
             halted_at_iteration_limit: self.halted_at_iteration_limit,
-            last_action_at: self.last_action_at,
+            last_action_at: self.last_action_at.clone(),
         };
         if **self.published.load() != status {
             self.published.store(Arc::new(status));

@@ -8,6 +8,15 @@ use crate::message::{Message, ToolCall};
 #[derive(Debug, Default)]
 pub struct Conversation {
     entries: Vec<Arc<Entry>>,
+    /// The first so many messages are counted, and have so many tokens together.
+    counted: (usize, u64),
+}
+
+/// The tokens of a conversation, as far as they are known.
+#[derive(Debug)]
+pub struct MessageTokens {
+    pub counted: u64,
+    pub uncounted: Vec<Arc<Entry>>,
 }
 
 #[derive(Debug)]
@@ -30,8 +39,14 @@ impl Conversation {
         self.entries.iter().map(|entry| Arc::clone(&entry.message)).collect()
     }
 
-    pub fn entries(&self) -> Vec<Arc<Entry>> {
-        self.entries.clone()
+    /// What is known of the tokens, at a cost that does not grow with the history.
+    pub fn tokens(&mut self) -> MessageTokens {
+        let (count, tokens) = &mut self.counted;
+        while let Some(more) = self.entries.get(*count).and_then(|entry| entry.tokens.get()) {
+            *count += 1;
+            *tokens += more;
+        }
+        MessageTokens { counted: *tokens, uncounted: self.entries[*count..].to_vec() }
     }
 
     /// At most `limit` messages from `offset` on.

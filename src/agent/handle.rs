@@ -1,33 +1,53 @@
 //! What others hold of an agent: a way into its inbox, and the status it last published.
 //! No state of its own; every question is answered by the agent's task.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwap;
-use jiff::Timestamp;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
 use super::requests::State;
-use super::tokens::{self, Countable, Tokens};
+use super::shown::Shown;
+use super::tokens::{self, Countable, PromptTokens, Tokens};
 use super::turn::{CancelReason, Outcome};
 use super::{Facts, Shared};
-use crate::id::RequestId;
+use crate::id::{AgentId, RequestId};
 use crate::limits::INBOX_MAX;
 use crate::message::{Message, UserMeta};
 
 #[derive(Clone)]
-pub struct AgentHandle {
+pub struct AgentHandle(Arc<Inner>);
+
+struct Inner {
     facts: Arc<Facts>,
+    shown: Shown,
     shared: Arc<Shared>,
     inbox: mpsc::Sender<Ask>,
     status: Arc<ArcSwap<Status>>,
+    prompt_tokens: Arc<OnceLock<PromptTokens>>,
+    entry: ArcSwapOption<Entry>,
+}
+
+/// How an agent stands in lists, as it was last written, and what it was written from.
+struct Entry {
+    status: Arc<Status>,
+    family: Family,
+    text: Arc<RawValue>,
+}
+
+/// An agent's place among the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Family {
+    pub parent: Option<AgentId>,
+    pub child_count: usize,
 }
 
 impl std::fmt::Debug for AgentHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("AgentHandle").field(&self.facts.id).finish()
+        f.debug_tuple("AgentHandle").field(&self.0.facts.id).finish()
     }
 }
 
@@ -39,7 +59,8 @@ pub struct Status {
     pub active_request: Option<RequestId>,
     pub queued: usize,
     pub halted_at_iteration_limit: bool,
-    pub last_action_at: Option<Timestamp>,
+    /// ISO 8601, UTC.
+    pub last_action_at: Option<Arc<str>>,
 }
 
 /// A send, as its agent receives it.
@@ -109,15 +130,49 @@ impl AgentHandle {
         let status = Arc::new(ArcSwap::from_pointee(Status::default()));
         let agent = Agent::new(Arc::clone(&facts), Arc::clone(&shared), inbox, Arc::clone(&status));
         tokio::spawn(agent.run());
-        Self { facts, shared, inbox: sender, status }
+        let (shown, prompt_tokens) = (Shown::of(&facts), Arc::default());
+        let inner = Inner {
+            facts,
+            shown,
+            shared,
+            inbox: sender,
+            status,
+            prompt_tokens,
+            entry: ArcSwapOption::empty(),
+        };
+        Self(Arc::new(inner))
     }
 
     pub fn facts(&self) -> &Facts {
-        &self.facts
+        &self.0.facts
+    }
+
+    pub fn shown(&self) -> &Shown {
+        &self.0.shown
     }
 
     pub fn status(&self) -> Arc<Status> {
-        self.status.load_full()
+        self.0.status.load_full()
+    }
+
+    /// The entry of this agent in lists: written by `write`, and not again before its status or
+    /// family changes. Lists are asked for far more often than agents change.
+    pub fn entry(
+        &self,
+        family: &Family,
+        write: impl FnOnce(&Status) -> Box<RawValue>,
+    ) -> Arc<RawValue> {
+        let status = self.status();
+        if let Some(entry) = &*self.0.entry.load()
+            && Arc::ptr_eq(&entry.status, &status)
+            && entry.family == *family
+        {
+            return Arc::clone(&entry.text);
+        }
+        let text: Arc<RawValue> = write(&status).into();
+        let entry = Entry { status, family: family.clone(), text: Arc::clone(&text) };
+        self.0.entry.store(Some(Arc::new(entry)));
+        text
     }
 
     pub async fn send(&self, request: SendRequest) -> Result<Accepted, SendError> {
@@ -142,16 +197,13 @@ impl AgentHandle {
     }
 
     pub async fn tokens(&self) -> Result<Tokens, Gone> {
-        let entries = self.ask(Ask::Entries).await?;
+        let messages = self.ask(Ask::Tokens).await?;
         let what = Countable {
-            model_id: self.facts.model.id.clone(),
-            system: Arc::clone(&self.facts.system_prompt),
-            tools: Arc::clone(&self.facts.tools),
-            entries,
-            context_window: self.facts.model.context_window,
-            reserve: self.facts.model.output_tokens_max,
+            facts: Arc::clone(&self.0.facts),
+            prompt: Arc::clone(&self.0.prompt_tokens),
+            messages,
         };
-        Ok(tokens::count(self.shared.world.blocking.as_ref(), what).await)
+        Ok(tokens::count(self.0.shared.world.blocking.as_ref(), what).await)
     }
 
     /// Notes that this agent has nothing against the server's end.
@@ -167,7 +219,7 @@ impl AgentHandle {
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Gone> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(question(reply)).await.map_err(|_| Gone)?;
+        self.0.inbox.send(question(reply)).await.map_err(|_| Gone)?;
         answer.await.map_err(|_| Gone)
     }
 }

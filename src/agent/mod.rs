@@ -5,6 +5,7 @@ mod actor;
 mod conversation;
 mod handle;
 mod prompt;
+mod shown;
 mod requests;
 mod tokens;
 mod turn;
@@ -18,10 +19,11 @@ use jiff::Timestamp;
 
 pub use conversation::check_pairs;
 pub use handle::{
-    Accepted, AgentHandle, Context, Gone, Page, Retire, SendError, SendRequest, Status,
+    Accepted, AgentHandle, Context, Family, Gone, Page, Retire, SendError, SendRequest, Status,
 };
 pub use prompt::system_prompt;
 pub use requests::State;
+pub use shown::Shown;
 pub use tokens::Tokens;
 pub use turn::{
     Answer, CancelReason, Effect, Failure, Finish, Input, Outcome, Rules, Stop, ToolResult, Turn,

@@ -1,25 +1,30 @@
 //! How many tokens a text has, counted off the request's path and once per message.
 //! The tables load at the first count, inside the blocking seam; nothing else waits for them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tiktoken_rs::CoreBPE;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
 
-use super::conversation::Entry;
+use super::Facts;
+use super::conversation::MessageTokens;
 use crate::limits::TOKEN_PIECE_BYTES_MAX;
-use crate::message::{Message, ToolDefinition};
+use crate::message::Message;
 use crate::world::Blocking;
 
 /// What is to be counted: a snapshot of an agent's next request.
 #[derive(Debug)]
 pub struct Countable {
-    pub model_id: Arc<str>,
-    pub system: Arc<str>,
-    pub tools: Arc<[ToolDefinition]>,
-    pub entries: Vec<Arc<Entry>>,
-    pub context_window: u64,
-    pub reserve: u64,
+    pub facts: Arc<Facts>,
+    pub prompt: Arc<OnceLock<PromptTokens>>,
+    pub messages: MessageTokens,
+}
+
+/// The tokens of what comes before every conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptTokens {
+    system: u64,
+    tools: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,27 +46,40 @@ impl Tokens {
     }
 }
 
+/// Counts what has not been counted before; where there is no such thing, nobody waits.
 pub async fn count(blocking: &dyn Blocking, what: Countable) -> Tokens {
-    blocking.call(move || count_now(&what)).await
+    if what.prompt.get().is_some() && what.messages.uncounted.is_empty() {
+        return what.count();
+    }
+    blocking.call(move || what.count()).await
 }
 
-fn count_now(what: &Countable) -> Tokens {
-    let table = table(&what.model_id);
-    let tools = what.tools.iter().map(|tool| {
-        text(table, tool.name)
-            + text(table, tool.description)
-            + text(table, &tool.parameters.to_string())
-    });
-    let messages = what
-        .entries
-        .iter()
-        .map(|entry| *entry.tokens.get_or_init(|| message(table, &entry.message)));
-    Tokens {
-        system: text(table, &what.system),
-        tools: tools.sum(),
-        messages: messages.sum(),
-        budget: what.context_window,
-        available: what.context_window.saturating_sub(what.reserve),
+impl Countable {
+    fn count(&self) -> Tokens {
+        let table = || table(&self.facts.model.id);
+        let prompt = self.prompt.get_or_init(|| PromptTokens::of(table(), &self.facts));
+        let uncounted = self.messages.uncounted.iter();
+        let uncounted =
+            uncounted.map(|entry| *entry.tokens.get_or_init(|| message(table(), &entry.message)));
+        let model = &self.facts.model;
+        Tokens {
+            system: prompt.system,
+            tools: prompt.tools,
+            messages: self.messages.counted + uncounted.sum::<u64>(),
+            budget: model.context_window,
+            available: model.context_window.saturating_sub(model.output_tokens_max),
+        }
+    }
+}
+
+impl PromptTokens {
+    fn of(table: &CoreBPE, facts: &Facts) -> Self {
+        let tools = facts.tools.iter().map(|tool| {
+            text(table, tool.name)
+                + text(table, tool.description)
+                + text(table, &tool.parameters.to_string())
+        });
+        Self { system: text(table, &facts.system_prompt), tools: tools.sum() }
     }
 }
 

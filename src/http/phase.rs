@@ -16,6 +16,10 @@ use super::reply::Refusal;
 use crate::limits::{IDLE_CONNECTION_MAX, REQUEST_RECEIVE_MAX, WRITE_STALL_MAX};
 use crate::world::Stream;
 
+/// No phase is shorter than this, so a timer of this length never comes too late for one.
+const TICK: Duration = REQUEST_RECEIVE_MAX;
+const _: () = assert!(TICK.as_nanos() <= IDLE_CONNECTION_MAX.as_nanos(), "idle phases are longer");
+
 const IDLE: u8 = 0;
 const RECEIVING: u8 = 1;
 const ANSWERING: u8 = 2;
@@ -84,25 +88,41 @@ impl Drop for Exchange {
 pub struct Timed {
     inner: Box<dyn Stream>,
     phase: Arc<Phase>,
-    /// The phase that `reading` was set for.
+    /// The phase that `read_until` was set for.
     followed: u8,
-    reading: Pin<Box<Sleep>>,
+    read_until: Instant,
+    /// Looks at `read_until` at least every `TICK`. It is not reset with every request: that would
+    /// take the lock of the runtime's timers twice for each.
+    ticking: Pin<Box<Sleep>>,
     /// Runs while the peer takes nothing of what is to be written.
     writing: Option<Pin<Box<Sleep>>>,
 }
 
 impl Timed {
     pub fn new(inner: Box<dyn Stream>, phase: Arc<Phase>) -> Self {
-        let reading = Box::pin(sleep_until(Instant::now() + IDLE_CONNECTION_MAX));
-        Self { inner, phase, followed: IDLE, reading, writing: None }
+        let now = Instant::now();
+        let (read_until, ticking) = (now + IDLE_CONNECTION_MAX, Box::pin(sleep_until(now + TICK)));
+        Self { inner, phase, followed: IDLE, read_until, ticking, writing: None }
     }
 
-    /// Sets the read timer when the phase has changed since it was last set.
+    /// Sets the end of the phase when it has changed since that was last set.
     fn follow(&mut self, phase: u8) {
         if std::mem::replace(&mut self.followed, phase) != phase {
             let allowed =
                 if phase == RECEIVING { REQUEST_RECEIVE_MAX } else { IDLE_CONNECTION_MAX };
-            self.reading.as_mut().reset(Instant::now() + allowed);
+            self.read_until = Instant::now() + allowed;
+        }
+    }
+
+    /// Ready once the time of the phase is over.
+    fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.ticking.as_mut().poll(cx));
+            let now = Instant::now();
+            if now >= self.read_until {
+                return Poll::Ready(());
+            }
+            self.ticking.as_mut().reset(self.read_until.min(now + TICK));
         }
     }
 
@@ -141,7 +161,7 @@ impl AsyncRead for Timed {
             // The service has its own deadlines.
             return Poll::Pending;
         }
-        ready!(self.reading.as_mut().poll(cx));
+        ready!(self.poll_too_slow(cx));
         if phase == RECEIVING {
             // Nothing is being written while a head arrives, so the socket takes this at once;
             // whoever does not read it is not waited for.

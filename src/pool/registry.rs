@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::agent::Family;
 use crate::id::AgentId;
 
 #[derive(Debug)]
@@ -30,8 +31,7 @@ struct Entry<A> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed<A> {
     pub agent: A,
-    pub parent: Option<AgentId>,
-    pub child_count: usize,
+    pub family: Family,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,8 +255,7 @@ impl<A: Clone> Entry<A> {
     fn listed(&self) -> Listed<A> {
         Listed {
             agent: self.agent.clone(),
-            parent: self.parent.clone(),
-            child_count: self.children.len(),
+            family: Family { parent: self.parent.clone(), child_count: self.children.len() },
         }
     }
 }

@@ -21,6 +21,14 @@ fn family() -> Registry<&'static str> {
     registry
 }
 
+fn listed(
+    agent: &'static str,
+    parent: Option<AgentId>,
+    child_count: usize,
+) -> Listed<&'static str> {
+    Listed { agent, family: Family { parent, child_count } }
+}
+
 fn names(listed: &[Listed<&'static str>]) -> Vec<&'static str> {
     listed.iter().map(|listed| listed.agent).collect()
 }
@@ -29,8 +37,8 @@ fn names(listed: &[Listed<&'static str>]) -> Vec<&'static str> {
 fn agents_are_listed_in_order_of_creation_with_their_family() {
     let registry = family();
     assert_eq!(names(&registry.list()), ["boss", "a", "deep", "b", "lone"]);
-    let boss = Listed { agent: "boss", parent: None, child_count: 2 };
-    let a = Listed { agent: "a", parent: Some(id("boss")), child_count: 1 };
+    let boss = listed("boss", None, 2);
+    let a = listed("a", Some(id("boss")), 1);
     assert_eq!(registry.list()[..2], [boss, a]);
 }
 
@@ -91,7 +99,7 @@ fn without_a_cascade_the_children_stay_without_a_parent() {
     assert_eq!(registry.start_leaving(&id("a"), Children::Keep).len(), 1);
     registry.remove(&id("a"));
     assert_eq!(registry.parent(&id("deep")), None);
-    assert_eq!(registry.list()[0], Listed { agent: "boss", parent: None, child_count: 1 });
+    assert_eq!(registry.list()[0], listed("boss", None, 1));
 }
 
 #[test]

@@ -1,24 +1,25 @@
 //! The global methods.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::join_all;
-use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::caller::refused;
 use super::code::Code;
 use super::method::{
     AgentEntry, AgentStatus, AgentSummary, CreateAgentParams, CreateAgentResult,
-    DestroyAgentParams, DestroyAgentResult, InitialResponse, ListAgentsResult, NoParams, OpenRpc,
-    RequestStatus, SendParams, ShutdownServerResult, SummariesParams, SummariesResult,
-    TokenSummary,
+    DestroyAgentParams, DestroyAgentResult, InitialResponse, NoParams, OpenRpc, RequestStatus,
+    SendParams, ShutdownServerResult, SummariesParams, SummariesResult, TokenSummary,
 };
 use super::params::invalid;
 use super::wire::ErrorObject;
-use super::{Call, Patience, openrpc};
-use crate::agent::AgentHandle;
+use super::{Call, Patience, openrpc, raw};
+use crate::agent::{AgentHandle, Status};
 use crate::id::AgentId;
-use crate::policy::{Reason, WriteRule};
+use crate::policy::Reason;
 use crate::pool::{Children, Listed, NewAgent, NewId};
 
 impl Call<'_> {
@@ -101,15 +102,19 @@ impl Call<'_> {
         Ok(DestroyAgentResult { success: !destroyed.is_empty(), agent_id, destroyed })
     }
 
-    pub(super) fn list_agents(&self, _: NoParams) -> ListAgentsResult {
-        ListAgentsResult { agents: self.visible().iter().map(entry).collect() }
+    pub(super) fn list_agents(&self, _: NoParams) -> WrittenList {
+        let written = |listed: &Listed<AgentHandle>| {
+            listed.agent.entry(&listed.family, |status| raw(entry(listed, status)))
+        };
+        WrittenList { agents: self.visible().iter().map(written).collect() }
     }
 
     pub(super) async fn summaries(&self, params: SummariesParams) -> SummariesResult {
         let agents = self.visible();
         let summaries = agents.iter().map(async |listed| {
             let agent = &listed.agent;
-            let mut summary = AgentSummary { entry: entry(listed), tokens: None, context: None };
+            let entry = entry(listed, &agent.status());
+            let mut summary = AgentSummary { entry, tokens: None, context: None };
             // An agent that ends meanwhile is listed without them.
             if params.include_tokens.unwrap_or(false) {
                 let tokens = agent.tokens().await.ok();
@@ -154,29 +159,28 @@ fn created(agent: &AgentHandle) -> CreateAgentResult {
     }
 }
 
-fn entry(listed: &Listed<AgentHandle>) -> AgentEntry {
-    let (facts, status) = (listed.agent.facts(), listed.agent.status());
-    let permissions = &facts.permissions;
-    let shown = |path: &PathBuf| path.display().to_string();
+/// The result of `list_agents`, with its entries written already.
+#[derive(Serialize)]
+pub(super) struct WrittenList {
+    agents: Vec<Arc<RawValue>>,
+}
+
+fn entry(listed: &Listed<AgentHandle>, status: &Status) -> AgentEntry {
+    let (facts, shown) = (listed.agent.facts(), listed.agent.shown());
     AgentEntry {
         agent_id: facts.id.clone(),
         is_temp: facts.id.is_temp(),
-        created_at: iso(facts.created_at),
+        created_at: Arc::clone(&shown.created_at),
         message_count: status.message_count,
         should_shutdown: status.should_shutdown,
-        parent_agent_id: listed.parent.clone(),
-        child_count: listed.child_count,
+        parent_agent_id: listed.family.parent.clone(),
+        child_count: listed.family.child_count,
         depth: facts.depth,
-        model: facts.model.name.to_string(),
-        permission_level: permissions.level(),
-        preset: permissions.preset.name.clone(),
-        cwd: shown(&facts.cwd),
-        write_paths: match permissions.preset.writes {
-            WriteRule::ByLevel => None,
-            WriteRule::ListedInCwd | WriteRule::Never => {
-                Some(permissions.write_paths.iter().map(shown).collect())
-            }
-        },
+        model: Arc::clone(&facts.model.name),
+        permission_level: facts.permissions.level(),
+        preset: Arc::clone(&shown.preset),
+        cwd: Arc::clone(&shown.cwd),
+        write_paths: shown.write_paths.clone(),
         status: match status.active_request {
             Some(_) => AgentStatus::Running,
             None => AgentStatus::Idle,
@@ -184,11 +188,6 @@ fn entry(listed: &Listed<AgentHandle>) -> AgentEntry {
         active_request_id: status.active_request.clone(),
         queued: status.queued,
         halted_at_iteration_limit: status.halted_at_iteration_limit,
-        last_action_at: status.last_action_at.map(iso),
+        last_action_at: status.last_action_at.clone(),
     }
-}
-
-/// ISO 8601 in UTC, to the millisecond.
-fn iso(time: Timestamp) -> String {
-    format!("{time:.3}")
 }

@@ -211,22 +211,22 @@ pub struct AgentEntry {
     pub agent_id: AgentId,
     pub is_temp: bool,
     /// ISO 8601, UTC.
-    pub created_at: String,
+    pub created_at: Arc<str>,
     pub message_count: usize,
     pub should_shutdown: bool,
     pub parent_agent_id: Option<AgentId>,
     pub child_count: usize,
     pub depth: u32,
-    pub model: String,
+    pub model: Arc<str>,
     pub permission_level: Level,
-    pub preset: String,
-    pub cwd: String,
-    pub write_paths: Option<Vec<String>>,
+    pub preset: Arc<str>,
+    pub cwd: Arc<str>,
+    pub write_paths: Option<Arc<[String]>>,
     pub status: AgentStatus,
     pub active_request_id: Option<RequestId>,
     pub queued: usize,
     pub halted_at_iteration_limit: bool,
-    pub last_action_at: Option<String>,
+    pub last_action_at: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //! proxies, decompression, deadlines) is off: the callers decide, so that it is simulated too.
 
 use std::error::Error;
-use std::io;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -10,21 +10,23 @@ use http::Request;
 
 use crate::world::{BoxFuture, Http, HttpError, HttpFault, HttpResponse};
 
+/// Made at the first request: reading the machine's certificates takes longer than all the rest of
+/// a start.
+#[derive(Default)]
 pub(super) struct Client {
-    client: reqwest::Client,
+    client: OnceLock<reqwest::Client>,
 }
 
 impl Client {
-    pub(super) fn open() -> io::Result<Self> {
-        // reqwest takes the process's default. Somebody who installed one before us chose it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // A machine without root certificates still reaches models on plain HTTP: it gets a client
-        // that trusts nobody, for which https is a failed connection.
-        let client = plain()
-            .build()
-            .or_else(|_| plain().tls_certs_only([]).build())
-            .map_err(io::Error::other)?;
-        Ok(Self { client })
+    fn client(&self) -> &reqwest::Client {
+        self.client.get_or_init(|| {
+            // reqwest takes the process's default. Somebody who installed one before us chose it.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            // A machine without root certificates still reaches models on plain HTTP: it gets a
+            // client that trusts nobody, for which https is a failed connection.
+            let client = plain().build().or_else(|_| plain().tls_certs_only([]).build());
+            client.expect("a client that trusts nobody can always be built")
+        })
     }
 }
 
@@ -41,7 +43,7 @@ impl Http for Client {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let request = reqwest::Request::try_from(request).map_err(before_the_answer)?;
-            let response = self.client.execute(request).await.map_err(before_the_answer)?;
+            let response = self.client().execute(request).await.map_err(before_the_answer)?;
             Ok(HttpResponse {
                 status: response.status(),
                 headers: response.headers().clone(),

@@ -32,7 +32,7 @@ pub fn world() -> io::Result<World> {
         clock: Arc::new(clock::SystemClock),
         chance: Arc::new(chance::SystemChance),
         net: Arc::new(net::Tcp::open()),
-        http: Arc::new(http::Client::open()?),
+        http: Arc::new(http::Client::default()),
         // A kernel before 5.6, or a sandbox that hides the call, gets the slower walk.
         fs: fs_by_openat2().unwrap_or_else(fs_by_walking),
         blocking: Arc::new(blocking::Threads),
