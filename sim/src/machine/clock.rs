@@ -1,0 +1,39 @@
+//! The wall clock of one simulated machine: virtual time from a fixed date, which can be set.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use nexus3::world::Clock;
+
+/// When every simulation begins: 2025-01-01T00:00:00Z, in seconds since 1970.
+pub const EPOCH: i64 = 1_735_689_600;
+
+#[derive(Clone, Debug)]
+pub struct VirtualClock {
+    /// How much virtual time has passed since the simulation began.
+    elapsed: fn() -> Duration,
+    /// How far this machine's clock is off.
+    offset_ms: Arc<AtomicI64>,
+}
+
+impl VirtualClock {
+    pub fn new(elapsed: fn() -> Duration) -> Self {
+        Self { elapsed, offset_ms: Arc::default() }
+    }
+
+    /// Sets the clock forwards or backwards, as an operator or a bad battery does.
+    pub fn jump(&self, by_ms: i64) {
+        self.offset_ms.fetch_add(by_ms, Ordering::AcqRel);
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Timestamp {
+        let passed = SignedDuration::try_from((self.elapsed)()).unwrap_or(SignedDuration::MAX);
+        let offset = SignedDuration::from_millis(self.offset_ms.load(Ordering::Acquire));
+        let epoch = Timestamp::constant(EPOCH, 0);
+        epoch.saturating_add(passed.saturating_add(offset)).unwrap_or(epoch)
+    }
+}

@@ -1,0 +1,18 @@
+//! One simulated machine: every seam of `nexus3::world`, decided by the seed and the scenario.
+//! Each part passes the conformance suite of the real one.
+
+mod blocking;
+mod chance;
+mod clock;
+mod environment;
+mod net;
+mod programs;
+mod signals;
+
+pub use blocking::Inline;
+pub use chance::{Seeded, SplitMix};
+pub use clock::{EPOCH, VirtualClock};
+pub use environment::Given;
+pub use net::TurmoilNet;
+pub use programs::{Act, Acting, Pipe, Stage};
+pub use signals::Raised;
