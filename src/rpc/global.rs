@@ -39,17 +39,13 @@ impl Call<'_> {
         let first = self.prepare_send(send)?;
         let agent = self.create(params).await?;
         let request_id = first.request.request_id.clone();
-        let sent = Sent::new(&agent, first).await;
         let result = CreateAgentResult { initial_request_id: Some(request_id), ..created(&agent) };
         if waits && self.patience == Patience::Waits {
-            let response = match sent {
-                Ok(sent) => self.place.while_waiting(sent.outcome()).await,
-                Err(error) => Err(error),
-            };
+            let response = self.send_and_wait(&agent, first).await;
             let response = response.map_or_else(InitialResponse::Error, InitialResponse::Result);
             return Ok(CreateAgentResult { response: Some(response), ..result });
         }
-        sent?;
+        Sent::new(&agent, first).await?;
         Ok(CreateAgentResult { initial_status: Some(RequestStatus::Queued), ..result })
     }
 

@@ -52,16 +52,28 @@ impl Call<'_> {
             return Err(ErrorObject::new(Code::Overloaded, "the server is shutting down"));
         }
         let prepared = self.prepare_send(params)?;
-        let waits = prepared.wait && self.patience == Patience::Waits;
+        if prepared.wait && self.patience == Patience::Waits {
+            self.send_and_wait(agent, prepared).await
+        } else {
+            Sent::new(agent, prepared).await?.accepted()
+        }
+    }
+
+    /// Waits for the turn, unless the caller would thereby wait for itself.
+    pub(super) async fn send_and_wait(
+        &self,
+        agent: &AgentHandle,
+        prepared: Prepared,
+    ) -> Result<SendResult, ErrorObject> {
         let _waiting = match &self.caller.agent {
-            Some(from) if waits => {
-                let waiting = self.rpc.pool.wait_for(from, target);
+            Some(from) => {
+                let waiting = self.rpc.pool.wait_for(from, &agent.facts().id);
                 Some(waiting.map_err(|chain| Code::of_deadlock(&chain))?)
             }
-            _ => None,
+            None => None,
         };
         let sent = Sent::new(agent, prepared).await?;
-        if waits { self.place.while_waiting(sent.outcome()).await } else { sent.accepted() }
+        self.place.while_waiting(sent.outcome()).await
     }
 
     fn may_send(&self, target: &AgentId) -> Result<(), ErrorObject> {
@@ -240,7 +252,7 @@ impl Sent {
         }
     }
 
-    pub(super) async fn outcome(self) -> Result<SendResult, ErrorObject> {
+    async fn outcome(self) -> Result<SendResult, ErrorObject> {
         let outcome = match (self.ended, self.outcome) {
             (Some(outcome), _) => outcome,
             (None, Some(outcome)) => outcome.await.map_err(|_| Code::gone(&self.agent))?,
