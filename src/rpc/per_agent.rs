@@ -48,10 +48,11 @@ impl Call<'_> {
     ) -> Result<SendResult, ErrorObject> {
         let target = &agent.facts().id;
         self.may_send(target)?;
-        if self.rpc.pool.is_stopping() {
+        let prepared = self.prepare_send(params)?;
+        // A request that is known already is no new work: it is joined or told.
+        if self.rpc.pool.is_stopping() && !is_known(agent, &prepared).await {
             return Err(ErrorObject::new(Code::Overloaded, "the server is shutting down"));
         }
-        let prepared = self.prepare_send(params)?;
         if prepared.wait && self.patience == Patience::Waits {
             self.send_and_wait(agent, prepared).await
         } else {
@@ -260,6 +261,11 @@ impl Sent {
         };
         told(&self.request_id, &outcome)
     }
+}
+
+async fn is_known(agent: &AgentHandle, prepared: &Prepared) -> bool {
+    let state = agent.request(prepared.request.request_id.clone()).await;
+    matches!(state, Ok(Some(_)))
 }
 
 /// An outcome as `send` and `get_request` tell it.
