@@ -103,7 +103,11 @@ impl Call<'_> {
     }
 
     pub(super) async fn summaries(&self, params: SummariesParams) -> SummariesResult {
-        let agents = self.visible();
+        let mut agents = self.visible();
+        if let Some(caller) = &self.caller.agent {
+            // An agent sees its parent in a list, but reads only itself and its descendants.
+            agents.retain(|listed| self.rpc.pool.is_within(&listed.agent.facts().id, caller));
+        }
         let summaries = agents.iter().map(async |listed| {
             let agent = &listed.agent;
             let mut summary = AgentSummary { entry: entry(listed), tokens: None, context: None };
