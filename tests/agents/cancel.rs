@@ -40,7 +40,7 @@ async fn a_turn_ends_before_its_first_chunk_and_the_model_is_left() {
     let call = stage.model.asked_by("a").await;
     assert_eq!(stage.cancel(&a, Some(request_id("r1"))).await.unwrap(), one("r1"));
     assert_eq!(ended(sent).await, cancelled("r1"));
-    call.is_dropped().await;
+    call.dropped().await;
     assert_eq!(stage.messages(&a).await, [user("one")]);
 }
 
@@ -54,7 +54,7 @@ async fn a_turn_ends_in_the_middle_of_its_answer_and_the_next_one_runs() {
     stage.queue(&a, "r2", "two").await;
     assert_eq!(stage.cancel(&a, Some(request_id("r1"))).await.unwrap(), one("r1"));
     assert_eq!(ended(sent).await, cancelled("r1"));
-    call.is_dropped().await;
+    call.dropped().await;
     let next = stage.model.asked_by("a").await;
     next.answers("2").await;
     assert_eq!(stage.send(&a, &request("r2", "two")).await.unwrap(), completed("r2", "2", 1));
@@ -131,7 +131,7 @@ async fn without_an_id_everything_running_and_waiting_is_cancelled() {
     };
     assert_eq!(stage.cancel(&a, None).await.unwrap(), all);
     assert_eq!(ended(running).await, cancelled("r1"));
-    call.is_dropped().await;
+    call.dropped().await;
     for id in ["r2", "r3"] {
         assert_eq!(stage.request(&a, id).await.result, Some(cancelled(id)));
     }

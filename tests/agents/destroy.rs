@@ -80,10 +80,10 @@ async fn what_runs_and_what_waits_is_cancelled_and_the_model_left() {
     let waiting = stage.sending(&a, request("r2", "two"));
     stage.has_queued(&a, 1).await;
     let destroyed = stage.destroy(&a).await;
-    assert_eq!(destroyed.destroyed, [a.clone()]);
+    assert_eq!(destroyed.destroyed, std::slice::from_ref(&a));
     assert_eq!(ended(running).await, cancelled("r1"));
     assert_eq!(ended(waiting).await, cancelled("r2"));
-    call.is_dropped().await;
+    call.dropped().await;
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn has_ended(stage: Stage) {
     let home = stage.server.stopped().await;
     assert!(!token_path.exists(), "the token file is removed");
     assert!(matches!(client.list_agents().await, Err(ClientError::NoServer { .. })));
-    let world = real::world().unwrap();
+    let world = real::world().expect("the machine opens");
     drop(world.net.bind(address).await.expect("the port is free again"));
     let again = Server::bind(world, settings(&home, Config::default(), Yolo::Refused)).await;
     again.expect("the home is free again");
@@ -60,7 +60,7 @@ async fn a_turn_that_outlives_its_grace_is_cancelled() {
         call.says("Hel").await;
         assert_eq!(stage.shutdown_server().await.unwrap(), stopping());
         assert_eq!(ended(running).await, cancelled("r1"));
-        call.is_dropped().await;
+        call.dropped().await;
         has_ended(stage).await;
     }
 }

@@ -146,7 +146,7 @@ impl ModelCall {
     }
 
     /// Waits until the server gives up on this answer.
-    pub async fn is_dropped(mut self) {
+    pub async fn dropped(mut self) {
         let mut rest = Vec::new();
         // An end of file or a reset: either way nobody reads any more.
         let _ = self.stream.read_to_end(&mut rest).await;
