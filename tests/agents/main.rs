@@ -18,6 +18,7 @@ mod create_refused;
 mod destroy;
 mod initial_message;
 mod observe;
+mod plain_http;
 mod send;
 mod stopping;
 mod tools;

@@ -1,6 +1,7 @@
 //! `send`: its parameters, the order of turns, the bounds of waiting, and what a turn comes to.
 
 use nexus3::message::{Message, UserMeta};
+use nexus3::policy::ceiling::Yolo;
 use nexus3::rpc::method::{RequestStatus, SendParams, SendResult};
 use serde_json::{Value, json};
 
@@ -213,4 +214,19 @@ async fn a_failing_model_fails_the_turn_and_not_the_agent() {
         panic!("the next turn completes");
     };
     assert_eq!(content, "fine");
+}
+
+#[tokio::test]
+async fn a_send_that_waits_does_not_count_as_executing() {
+    let mut stage = Stage::with(Yolo::Refused, |config| config.server.max_concurrent = 1).await;
+    let a = stage.agent("a", "worker").await;
+    let running = stage.sending(&a, request("r1", "one"));
+    let call = stage.model.asked_by("a").await;
+    let waiting = stage.sending(&a, request("r2", "two"));
+    stage.has_queued(&a, 1).await;
+    assert_eq!(stage.get_context(&a).await.unwrap().message_count, 1);
+    call.answers("1").await;
+    stage.model.asked_by("a").await.answers("2").await;
+    assert_eq!(ended(running).await, completed("r1", "1", 1));
+    assert_eq!(ended(waiting).await, completed("r2", "2", 1));
 }

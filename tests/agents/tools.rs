@@ -1,5 +1,6 @@
 //! The tool loop: calls run, results go back to the model, and the loop has an end.
 
+use nexus3::config::{PresetConfig, ToolConfig};
 use nexus3::message::{Message, ToolMeta};
 use nexus3::policy::ceiling::Yolo;
 use nexus3::rpc::method::SendResult;
@@ -194,4 +195,32 @@ async fn an_empty_answer_is_asked_for_once_more() {
         .map(|message| serde_json::to_value(message).unwrap()["content"].clone())
         .collect();
     assert_eq!(kept, ["one", "1", "two"], "no empty message is kept");
+}
+
+#[tokio::test]
+async fn a_tool_that_takes_too_long_is_stopped_and_the_turn_goes_on() {
+    let own = ToolConfig { enabled: None, timeout: Some(0.02) };
+    let hasty = PresetConfig {
+        extends: "worker".to_owned(),
+        description: None,
+        tools: [("sleep".to_owned(), own)].into(),
+    };
+    let mut stage = Stage::with(Yolo::Refused, |config| {
+        config.skill_timeout = 0.01;
+        config.permissions.presets.insert("hasty".to_owned(), hasty);
+    })
+    .await;
+    for (preset, seconds) in [("worker", "0.01"), ("hasty", "0.02")] {
+        let agent = stage.agent(preset, preset).await;
+        let sent = stage.sending(&agent, request("r1", "go"));
+        let calls = [("c1", "sleep", r#"{"seconds": 3600}"#)];
+        stage.model.asked_by(preset).await.calls(&calls).await;
+        stage.model.asked_by(preset).await.answers("ok").await;
+        assert_eq!(ended(sent).await, completed("r1", "ok", 2));
+        let told = format!(
+            "sleep did not end within {seconds} seconds and was stopped: whether it had an effect \
+             is not known."
+        );
+        assert_eq!(results(&stage.messages(&agent).await), [("c1", told.as_str(), true)]);
+    }
 }
