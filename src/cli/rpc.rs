@@ -56,6 +56,7 @@ enum Command {
     Send(SendArguments),
     /// Destroys an agent and its descendants
     Destroy {
+        /// Its id
         agent: AgentId,
         /// Leaves its children alive
         #[arg(long)]
@@ -68,7 +69,9 @@ enum Command {
         after_help = "Example:\n  nexus3 rpc call get_messages '{\"limit\": 5}' --agent scout"
     )]
     Call {
+        /// The method's name
         method: String,
+        /// Its params, as one JSON object
         #[arg(default_value = "{}")]
         params: String,
         /// The agent whose method it is
@@ -88,6 +91,7 @@ struct CreateArguments {
     /// yolo, trusted, sandboxed, worker, or one of the configuration
     #[arg(long)]
     preset: Option<String>,
+    /// What its model is told first [default: built in]
     #[arg(long, value_name = "TEXT")]
     system_prompt: Option<String>,
     /// Its working directory [default: the parent's, else the server's]
@@ -102,6 +106,7 @@ struct CreateArguments {
     /// Takes a tool away; may be given several times
     #[arg(long, value_name = "TOOL")]
     disable_tools: Vec<String>,
+    /// The agent whose child it becomes, below its level [default: none]
     #[arg(long, value_name = "ID")]
     parent_agent_id: Option<AgentId>,
     /// Sends it this message at once
@@ -114,7 +119,9 @@ struct CreateArguments {
 
 #[derive(Debug, Args)]
 struct SendArguments {
+    /// Its id
     agent: AgentId,
+    /// What it is told
     content: String,
     /// Names the turn: sent again, the same id gives the same answer
     #[arg(long, value_name = "ID")]

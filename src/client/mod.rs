@@ -43,6 +43,7 @@ pub struct NexusClient {
     address: SocketAddr,
     token: Option<SecretString>,
     name: String,
+    agent: Option<AgentId>,
 }
 
 impl std::fmt::Debug for NexusClient {
@@ -88,13 +89,20 @@ impl ClientError {
 
 impl NexusClient {
     pub fn new(net: Arc<dyn Net>, address: SocketAddr, token: Option<SecretString>) -> Self {
-        Self { net, address, token, name: "client".to_owned() }
+        Self { net, address, token, name: "client".to_owned(), agent: None }
     }
 
     /// Names this client in messages and logs.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Calls in the name of an agent, with no more than its rights.
+    #[must_use]
+    pub fn acting_as(mut self, agent: AgentId) -> Self {
+        self.agent = Some(agent);
         self
     }
 
@@ -242,6 +250,9 @@ impl NexusClient {
             .header("x-nexus-client", &self.name);
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose_secret()));
+        }
+        if let Some(agent) = &self.agent {
+            request = request.header("x-nexus-agent", agent.as_str());
         }
         let request = request
             .body(Full::new(Bytes::from(body)))

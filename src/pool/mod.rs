@@ -107,6 +107,8 @@ impl Pool {
                 tracing::debug!(agent = %id, "destroyed");
                 destroyed.push(id);
             }
+            // It may have been the last one that had not asked for the end.
+            pool.stop_if_all_asked();
             destroyed
         });
         ended.await.expect("ending an agent does not panic")

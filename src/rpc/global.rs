@@ -39,17 +39,13 @@ impl Call<'_> {
         let first = self.prepare_send(params_of_send)?;
         let agent = self.create(params).await?;
         let request_id = first.request.request_id.clone();
-        let sent = self.deliver(&agent, first).await;
         let result = CreateAgentResult { initial_request_id: Some(request_id), ..created(&agent) };
         if waits && self.patience == Patience::Waits {
-            let response = match sent {
-                Ok(sent) => self.outcome(&agent, sent).await,
-                Err(error) => Err(error),
-            };
+            let response = self.send_and_wait(&agent, first).await;
             let response = response.map_or_else(InitialResponse::Error, InitialResponse::Result);
             return Ok(CreateAgentResult { response: Some(response), ..result });
         }
-        sent?;
+        self.deliver(&agent, first).await?;
         Ok(CreateAgentResult { initial_status: Some(RequestStatus::Queued), ..result })
     }
 
@@ -110,7 +106,11 @@ impl Call<'_> {
     }
 
     pub(super) async fn summaries(&self, params: SummariesParams) -> SummariesResult {
-        let agents = self.visible();
+        let mut agents = self.visible();
+        if let Some(caller) = &self.caller.agent {
+            // An agent sees its parent in a list, but reads only itself and its descendants.
+            agents.retain(|listed| self.rpc.pool.is_within(&listed.agent.facts().id, caller));
+        }
         let summaries = agents.iter().map(async |listed| {
             let agent = &listed.agent;
             let entry = entry(listed, &agent.status());

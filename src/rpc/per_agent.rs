@@ -44,16 +44,32 @@ impl Call<'_> {
         let target = &agent.facts().id;
         self.may_send(target)?;
         let prepared = self.prepare_send(params)?;
-        let waits = prepared.wait && self.patience == Patience::Waits;
+        // A request that is known already is no new work: it is joined or told.
+        if self.rpc.pool.is_stopping() && !is_known(agent, &prepared).await {
+            return Err(ErrorObject::new(Code::Overloaded, "the server is shutting down"));
+        }
+        if prepared.wait && self.patience == Patience::Waits {
+            self.send_and_wait(agent, prepared).await
+        } else {
+            self.deliver(agent, prepared).await?.accepted()
+        }
+    }
+
+    /// Waits for the turn, unless the caller would thereby wait for itself.
+    pub(super) async fn send_and_wait(
+        &self,
+        agent: &AgentHandle,
+        prepared: Prepared,
+    ) -> Result<SendResult, ErrorObject> {
         let _waiting = match &self.caller.agent {
-            Some(from) if waits => {
-                let waiting = self.rpc.pool.wait_for(from, target);
+            Some(from) => {
+                let waiting = self.rpc.pool.wait_for(from, &agent.facts().id);
                 Some(waiting.map_err(|chain| Code::of_deadlock(&chain))?)
             }
-            _ => None,
+            None => None,
         };
         let sent = self.deliver(agent, prepared).await?;
-        if waits { self.outcome(agent, sent).await } else { sent.accepted() }
+        self.outcome(agent, sent).await
     }
 
     pub(super) async fn deliver(
@@ -71,11 +87,7 @@ impl Call<'_> {
     }
 
     /// Waits for the end of a turn, without holding a place among the executing requests.
-    pub(super) async fn outcome(
-        &self,
-        agent: &AgentHandle,
-        sent: Sent,
-    ) -> Result<SendResult, ErrorObject> {
+    async fn outcome(&self, agent: &AgentHandle, sent: Sent) -> Result<SendResult, ErrorObject> {
         let outcome = match sent.progress {
             Accepted::Ended(outcome) => outcome,
             Accepted::Waiting { outcome, .. } => {
@@ -259,6 +271,11 @@ impl Sent {
         };
         Ok(SendResult::Accepted { request_id, status })
     }
+}
+
+async fn is_known(agent: &AgentHandle, prepared: &Prepared) -> bool {
+    let state = agent.request(prepared.request.request_id.clone()).await;
+    matches!(state, Ok(Some(_)))
 }
 
 /// An outcome as `send` and `get_request` tell it.

@@ -27,7 +27,7 @@ impl Chance for Seeded {
             SplitMix::named(self.seed, &format!("{what_for:?}"))
         });
         for piece in bytes.chunks_mut(8) {
-            piece.copy_from_slice(&stream.next().to_le_bytes()[..piece.len()]);
+            piece.copy_from_slice(&stream.draw().to_le_bytes()[..piece.len()]);
         }
     }
 }
@@ -45,11 +45,11 @@ impl SplitMix {
         });
         let mut stream = Self(seed ^ hash);
         // Seeds that differ in one bit part at once.
-        stream.0 = stream.next();
+        stream.0 = stream.draw();
         stream
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,0 +1,327 @@
+//! The program as people and scripts use it: exit codes, what goes to stdout and what to stderr.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "these tests run the program, so they use the machine as a shell does"
+)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_nexus3");
+
+/// What a command left behind.
+#[derive(Debug, PartialEq, Eq)]
+struct Ran {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).expect("stdout is JSON and nothing else")
+    }
+}
+
+fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
+    Ran { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+}
+
+/// The program with nothing of this environment, so that keys and homes of the machine stay out.
+fn program(home: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.env_clear().env("NEXUS3_HOME", home).stdin(Stdio::null());
+    command
+}
+
+fn run(home: &Path, arguments: &[&str]) -> Ran {
+    let output = program(home).args(arguments).output().expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
+    Ran {
+        code: output.status.code().expect("it ends by itself"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// A server in a process of its own, on a port of its own.
+struct Serving {
+    home: TempDir,
+    port: String,
+    /// What it said until it listened, line by line.
+    said: Vec<String>,
+    stderr: BufReader<ChildStderr>,
+    child: Child,
+}
+
+impl Serving {
+    fn start(flags: &[&str]) -> Self {
+        let home = tempfile::tempdir().expect("a temporary directory is made");
+        let mut command = program(home.path());
+        command.args(["serve", "--port", "0"]).args(flags);
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+        let mut said: Vec<String> = Vec::new();
+        // The address, the token or a warning, and the notice about the model.
+        while said.len() < 3 {
+            let mut line = String::new();
+            assert_ne!(stderr.read_line(&mut line).expect("it speaks UTF-8"), 0, "{said:?}");
+            said.push(line.trim_end().to_owned());
+        }
+        let (_, port) = said[0].rsplit_once(':').expect("it names its address");
+        Self { port: port.to_owned(), home, said, stderr, child }
+    }
+
+    fn rpc(&self, arguments: &[&str]) -> Ran {
+        run(self.home.path(), &[&["rpc", "--port", &self.port], arguments].concat())
+    }
+
+    fn token_path(&self) -> std::path::PathBuf {
+        self.home.path().join(format!("rpc-{}.token", self.port))
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a process number is small");
+        let pid = Pid::from_raw(pid).expect("it is a process");
+        kill_process(pid, signal).expect("the child can be signalled");
+    }
+
+    /// Waits for its end: its exit code, and whatever it wrote to stdout.
+    fn ended(mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).expect("it speaks UTF-8");
+        let mut stdout = String::new();
+        let mut pipe = self.child.stdout.take().expect("stdout is a pipe");
+        pipe.read_to_string(&mut stdout).expect("it speaks UTF-8");
+        (self.child.wait().expect("it ends").code(), stdout)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // A test that failed leaves no server behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_server_is_used_from_the_command_line() {
+    let server = Serving::start(&[]);
+    assert_eq!(server.rpc(&["detect"]), ran(0, "nexus_server\n", ""));
+    assert_eq!(server.rpc(&["list"]), ran(0, "no agents\n", ""));
+    assert_eq!(server.rpc(&["create", "scout"]), ran(0, "scout\n", ""));
+    assert_eq!(server.rpc(&["create", "--agent-id", "."]), ran(0, ".1\n", ""));
+    let call = r#"call echo {"message": "x"}"#;
+    let answer = "The tool `echo` answered: \"x\"\n";
+    assert_eq!(server.rpc(&["send", "scout", call]), ran(0, answer, ""));
+    assert_eq!(
+        server.rpc(&["send", "scout", "hi", "--no-wait", "--request-id", "r1"]),
+        ran(0, "r1\n", "")
+    );
+    let context = server.rpc(&["call", "get_context", "--agent", "scout"]);
+    assert_eq!((context.code, context.json()["system_prompt"].clone()), (0, json!(true)));
+    assert_eq!(server.rpc(&["destroy", "scout"]), ran(0, "scout\n", ""));
+    let nobody = ran(1, "", "there is no agent scout\n");
+    assert_eq!(server.rpc(&["destroy", "scout"]), nobody);
+    assert_eq!(server.rpc(&["shutdown"]), ran(0, "Server shutting down\n", ""));
+    let token = server.token_path();
+    assert_eq!(server.ended(), (Some(0), String::new()));
+    assert!(!token.exists());
+}
+
+#[test]
+fn json_is_the_servers_result_and_nothing_else() {
+    let server = Serving::start(&[]);
+    let port: u16 = server.port.parse().unwrap();
+    assert_eq!(
+        server.rpc(&["detect", "--json"]).json(),
+        json!({"port": port, "detection": "nexus_server"})
+    );
+    assert_eq!(
+        server.rpc(&["create", "a", "--json"]).json(),
+        json!({"agent_id": "a", "url": "/agent/a"})
+    );
+    let sent = server.rpc(&["send", "a", "hi", "--request-id", "r1", "--json"]).json();
+    assert_eq!((&sent["request_id"], &sent["finish_reason"]), (&json!("r1"), &json!("stop")));
+    assert_eq!(server.rpc(&["list", "--json"]).json()["agents"][0]["agent_id"], "a");
+    let messages = server.rpc(&["call", "get_messages", r#"{"limit": 1}"#, "--agent", "a"]).json();
+    assert_eq!(messages["messages"][0]["meta"], json!({"source": "cli"}));
+    assert_eq!(
+        server.rpc(&["destroy", "a", "--json"]).json(),
+        json!({"success": true, "agent_id": "a", "destroyed": ["a"]})
+    );
+    assert_eq!(
+        server.rpc(&["shutdown", "--json"]).json(),
+        json!({"success": true, "message": "Server shutting down"})
+    );
+}
+
+#[test]
+fn exit_codes_tell_failures_apart() {
+    let server = Serving::start(&[]);
+    let failed = server.rpc(&["send", "nobody", "hi"]);
+    assert_eq!(failed, ran(1, "", "error: Agent not found: nobody\n"));
+    let params = server.rpc(&["call", "list_agents", "{oops"]);
+    assert_eq!((params.code, params.stdout.as_str()), (1, ""));
+    assert!(params.stderr.starts_with("error: the params are no JSON\n  because: "));
+    for usage in [&["send"][..], &["fly"], &["send", "a/b", "hi"], &["list", "--port", "x"]] {
+        let usage = server.rpc(usage);
+        assert_eq!((usage.code, usage.stdout.as_str()), (2, ""), "{usage:?}");
+    }
+    let wrong = server.rpc(&["list", "--api-key", "nxk_wrong"]);
+    let hint = "error: the server did not accept the token: see --api-key and --home\n";
+    assert_eq!(wrong, ran(4, "", &format!("{hint}  because: Invalid API key\n")));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let missing = run(elsewhere.path(), &["rpc", "list", "--port", &server.port]);
+    let because = "  because: Authorization header required\n";
+    assert_eq!(missing, ran(4, "", &format!("{hint}{because}")));
+}
+
+#[test]
+fn without_a_server_the_exit_code_is_three() {
+    let home = tempfile::tempdir().unwrap();
+    // Bound and not listening: nobody answers, and nobody else can take the port meanwhile.
+    let silent = tokio::net::TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    assert_eq!(run(home.path(), &["rpc", "detect", "--port", &port]), ran(1, "no_server\n", ""));
+    let listed = run(home.path(), &["rpc", "list", "--port", &port]);
+    assert_eq!((listed.code, listed.stdout.as_str()), (3, ""));
+    let lines: Vec<&str> = listed.stderr.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "error: start one with `nexus3 serve`, or name its port with --port".to_owned(),
+            format!("  because: no server answers at 127.0.0.1:{port}"),
+        ]
+    );
+}
+
+#[test]
+fn a_token_that_others_can_read_is_refused() {
+    let server = Serving::start(&[]);
+    let path = server.token_path();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(server.home.path())), (0o600, 0o700));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let path = path.display();
+    let message = format!("error: others can read the token file {path}: run `chmod 600 {path}`\n");
+    assert_eq!(server.rpc(&["list"]), ran(4, "", &message));
+}
+
+#[test]
+fn signals_end_the_server_in_order() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let server = Serving::start(&[]);
+        let token = server.token_path();
+        assert!(token.exists());
+        server.signal(signal);
+        assert_eq!(server.ended(), (Some(0), String::new()));
+        assert!(!token.exists());
+    }
+}
+
+#[test]
+fn a_server_says_where_it_is_and_what_it_runs_on() {
+    let server = Serving::start(&[]);
+    let version = env!("CARGO_PKG_VERSION");
+    let address = format!("http://127.0.0.1:{}", server.port);
+    assert_eq!(server.said[0], format!("nexus3 {version} listens on {address}"));
+    assert_eq!(server.said[1], format!("token: {}", server.token_path().display()));
+    let open = Serving::start(&["--no-auth"]);
+    let warning =
+        "WARNING: --no-auth: every program on this machine can use this server and its agents";
+    assert_eq!(open.said[1], warning);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let listed = run(elsewhere.path(), &["rpc", "list", "--port", &open.port]);
+    assert_eq!(listed, ran(0, "no agents\n", ""));
+}
+
+#[test]
+fn a_taken_port_is_explained() {
+    let first = Serving::start(&[]);
+    let home = tempfile::tempdir().unwrap();
+    let second = run(home.path(), &["serve", &first.port]);
+    assert_eq!((second.code, second.stdout.as_str()), (1, ""));
+    let lines: Vec<&str> = second.stderr.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "error: a NEXUS3 server runs there already; choose another port with --port".to_owned(),
+            format!("  because: cannot listen on 127.0.0.1:{}", first.port),
+        ]
+    );
+    assert!(!home.path().join(format!("rpc-{}.token", first.port)).exists());
+    let pid = first.child.id();
+    let same_home = run(first.home.path(), &["serve", "0"]);
+    let path = first.home.path().display();
+    let port = &first.port;
+    let taken = format!("error: another server uses the home {path}: process {pid}, port {port}\n");
+    assert_eq!(same_home, ran(1, "", &taken));
+}
+
+#[tokio::test]
+async fn another_service_on_the_port_is_told_from_ours() {
+    let other = wiremock::MockServer::start().await;
+    let port = other.address().port().to_string();
+    let home = tempfile::tempdir().unwrap();
+    let (detected, served) = tokio::task::spawn_blocking(move || {
+        let detected = run(home.path(), &["rpc", "detect", "--port", &port]);
+        (detected, run(home.path(), &["serve", "--port", &port]))
+    })
+    .await
+    .unwrap();
+    assert_eq!(detected, ran(1, "other_service\n", ""));
+    assert_eq!(served.code, 1);
+    let told = "error: another service answers there; choose another port with --port";
+    assert_eq!(served.stderr.lines().next(), Some(told));
+}
+
+#[test]
+fn a_wrong_configuration_is_told_by_place() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("team.json");
+    std::fs::write(&file, "{\n  \"turn_timeout\": 1,\n  \"serwer\": {}\n}\n").unwrap();
+    let path = file.display().to_string();
+    let served = run(home.path(), &["serve", "0", "--config", &path]);
+    assert_eq!((served.code, served.stdout.as_str()), (1, ""));
+    let told = served.stderr.lines().next().unwrap_or_default();
+    assert!(told.starts_with(&format!("error: {path}:3:3: ")), "{told}");
+    let missing = run(home.path(), &["serve", "0", "--config", "no/such.json"]);
+    assert_eq!(missing.code, 1);
+    assert!(missing.stderr.starts_with("error: there is no configuration file "), "{missing:?}");
+}
+
+#[test]
+fn help_is_complete() {
+    let home = tempfile::tempdir().unwrap();
+    let commands: &[(&str, &[&str])] = &[
+        ("help", &[]),
+        ("help_serve", &["serve"]),
+        ("help_rpc", &["rpc"]),
+        ("help_rpc_detect", &["rpc", "detect"]),
+        ("help_rpc_list", &["rpc", "list"]),
+        ("help_rpc_create", &["rpc", "create"]),
+        ("help_rpc_send", &["rpc", "send"]),
+        ("help_rpc_destroy", &["rpc", "destroy"]),
+        ("help_rpc_shutdown", &["rpc", "shutdown"]),
+        ("help_rpc_call", &["rpc", "call"]),
+    ];
+    for (name, command) in commands {
+        let helped = run(home.path(), &[command, &["--help"][..]].concat());
+        assert_eq!((helped.code, helped.stderr.as_str()), (0, ""), "{name}");
+        insta::assert_snapshot!(*name, helped.stdout);
+    }
+    let version = format!("nexus3 {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(run(home.path(), &["--version"]), ran(0, &version, ""));
+}

@@ -1,0 +1,162 @@
+//! The schema of the API tells the truth: every method of `rpc.discover` is called, and what it is
+//! given and gives back is valid by the document itself.
+
+#[path = "agents_support/server.rs"]
+mod server;
+
+use std::collections::BTreeSet;
+
+use jsonschema::Validator;
+use nexus3::client::NexusClient;
+use nexus3::config::Config;
+use nexus3::id::AgentId;
+use nexus3::policy::ceiling::Yolo;
+use nexus3::world::real;
+use serde_json::{Map, Value, json};
+use server::Running;
+
+/// Calls in their order: a method, the agent it is called on, its params. Without a provider the
+/// server runs on its built-in model, which calls tools when told to.
+fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
+    let (a, b) = (Some("a"), Some("b"));
+    let call_a_tool = r#"call echo {"message": "x"}"#;
+    let whole = json!({
+        "agent_id": "b", "preset": "sandboxed", "system_prompt": "Be brief.", "cwd": ".",
+        "allowed_write_paths": ["out"], "model": "demo", "disable_tools": ["sleep"],
+        "parent_agent_id": "a", "initial_message": "hi", "wait_for_initial_response": true,
+    });
+    let send = json!({
+        "content": call_a_tool, "request_id": "r1", "source": "s", "source_agent_id": "b",
+        "wait": true, "timeout": 60,
+    });
+    vec![
+        ("create_agent", None, json!({"agent_id": "a", "preset": "trusted"})),
+        ("create_agent", None, whole),
+        ("create_agent", None, json!({"agent_id": null, "initial_message": "hi"})),
+        ("send", a, send),
+        ("send", a, json!({"content": "again", "wait": false})),
+        ("cancel", a, json!({"request_id": "r1"})),
+        ("cancel", a, json!({})),
+        ("get_request", a, json!({"request_id": "r1"})),
+        ("get_tokens", a, json!({})),
+        ("get_context", a, json!({})),
+        ("get_messages", a, json!({"offset": 0, "limit": 100})),
+        ("list_agents", None, json!({})),
+        ("get_agent_summaries", None, json!({})),
+        ("get_agent_summaries", None, json!({"include_tokens": true, "include_context": true})),
+        ("rpc.discover", None, json!({})),
+        ("destroy_agent", None, json!({"agent_id": "a", "cascade": false})),
+        ("destroy_agent", None, json!({"agent_id": "nobody"})),
+        ("shutdown", b, json!({})),
+        ("shutdown_server", None, json!({})),
+    ]
+}
+
+async fn start() -> Running {
+    let world = real::world().expect("a test runs in a runtime");
+    Running::start(world, Config::default(), Yolo::Refused).await
+}
+
+async fn document(client: &NexusClient) -> Value {
+    Value::Object(client.discover().await.expect("the document is told").0)
+}
+
+/// The schema with everything its references can name.
+fn validator(document: &Value, schema: &Value) -> Validator {
+    let mut schema = schema.as_object().expect("a schema is an object").clone();
+    schema.insert("components".to_owned(), document["components"].clone());
+    jsonschema::draft202012::new(&Value::Object(schema)).expect("the schema is sound")
+}
+
+fn is_valid(document: &Value, schema: &Value, value: &Value, what: &str) {
+    let validator = validator(document, schema);
+    let problems: Vec<String> =
+        validator.iter_errors(value).map(|problem| problem.to_string()).collect();
+    assert_eq!(problems, [""; 0], "{what}: {value}");
+}
+
+/// The params of a method as one object schema.
+fn params_schema(method: &Value) -> Value {
+    let params = method["params"].as_array().expect("params are listed");
+    let schemas = params.iter().map(|param| (text(&param["name"]), param["schema"].clone()));
+    let schemas: Map<String, Value> = schemas.collect();
+    let required = params.iter().filter(|param| param["required"] == true);
+    let required: Vec<&Value> = required.map(|param| &param["name"]).collect();
+    json!({
+        "type": "object", "properties": schemas, "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("it is a string").to_owned()
+}
+
+fn names(document: &Value) -> BTreeSet<String> {
+    let methods = document["methods"].as_array().expect("methods are listed");
+    methods.iter().map(|method| text(&method["name"])).collect()
+}
+
+#[tokio::test]
+async fn every_method_gives_what_its_schema_says() {
+    let server = start().await;
+    let document = document(&server.client).await;
+    let mut called = BTreeSet::new();
+    for (name, agent, params) in samples() {
+        called.insert(name.to_owned());
+        let methods = document["methods"].as_array().expect("methods are listed");
+        let method = methods.iter().find(|method| method["name"] == name);
+        let method = method.unwrap_or_else(|| panic!("{name} is not in the document"));
+        is_valid(&document, &params_schema(method), &params, name);
+        let route = if agent.is_some() { "/agent/{agent_id}" } else { "/rpc" };
+        assert_eq!(method["x-route"], route, "{name}");
+        let agent = agent.map(|agent| AgentId::parse(agent).expect("it is well formed"));
+        let result = server.client.call_by_name(agent.as_ref(), name, params).await;
+        let result = result.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        is_valid(&document, &method["result"]["schema"], &result, name);
+    }
+    assert_eq!(called, names(&document), "every method has a sample call");
+    server.stopped().await;
+}
+
+#[tokio::test]
+async fn every_method_is_described_in_full() {
+    let server = start().await;
+    let document = document(&server.client).await;
+    assert_eq!(document["openrpc"], "1.3.2");
+    assert_eq!(document["info"]["title"], "NEXUS3");
+    assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
+    for method in document["methods"].as_array().expect("methods are listed") {
+        let name = text(&method["name"]);
+        assert!(text(&method["summary"]).ends_with('.'), "{name} has a summary");
+        assert_eq!(method["paramStructure"], "by-name", "{name}");
+        for param in method["params"].as_array().expect("params are listed") {
+            assert!(!text(&param["name"]).is_empty());
+            assert!(param["required"].is_boolean(), "{name}: {param}");
+            validator(&document, &param["schema"]);
+        }
+        assert!(method["result"]["schema"].is_object(), "{name} has a result");
+        validator(&document, &method["result"]["schema"]);
+    }
+    for (name, schema) in document["components"]["schemas"].as_object().expect("there are some") {
+        validator(&document, schema);
+        assert!(schema.is_object(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_refuses_what_is_no_result() {
+    let server = start().await;
+    let document = document(&server.client).await;
+    let methods = document["methods"].as_array().expect("methods are listed");
+    // `rpc.discover` gives any object.
+    for method in methods.iter().filter(|method| method["name"] != "rpc.discover") {
+        let validator = validator(&document, &method["result"]["schema"]);
+        for wrong in [json!({}), json!(null), json!([]), json!("done")] {
+            assert!(!validator.is_valid(&wrong), "{}: {wrong}", method["name"]);
+        }
+    }
+    let (client, address) = (&server.client, server.address);
+    assert!(client.discover().await.is_ok(), "the server at {address} runs on");
+    assert!(server.token_path.starts_with(server.home.path()));
+}
