@@ -65,12 +65,13 @@ pub enum Times {
 /// How the exchange goes wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "a scenario names each fault by its own key")]
 pub struct Fault {
     /// Answers with this HTTP status instead.
     pub status: Option<u16>,
     /// The `Retry-After` that comes with `status`.
     pub retry_after: Option<Time>,
-    /// Refuses the connection.
+    /// Closes the connection before any byte of an answer.
     pub refuse: bool,
     /// Ends the stream without a finish reason.
     pub eof_without_finish: bool,
