@@ -68,7 +68,7 @@ pub(super) fn told(text: &str) -> String {
     }
 }
 
-fn full() -> Config {
+fn full_providers() -> [(String, ProviderConfig); 3] {
     let model = |id: &str, context_window, max_output| ModelConfig {
         id: id.to_owned(),
         context_window,
@@ -111,6 +111,10 @@ fn full() -> Config {
         models: [("part".to_owned(), model("p", 131_072, 4096))].into(),
         ..local.clone()
     };
+    [("remote".to_owned(), remote), ("local".to_owned(), local), ("played".to_owned(), played)]
+}
+
+fn full() -> Config {
     let sleep = ToolConfig { enabled: Some(false), timeout: Some(3.0) };
     let reader = PresetConfig {
         extends: "worker".to_owned(),
@@ -119,12 +123,7 @@ fn full() -> Config {
     };
     Config {
         default_model: Some("fast".to_owned()),
-        providers: [
-            ("remote".to_owned(), remote),
-            ("local".to_owned(), local),
-            ("played".to_owned(), played),
-        ]
-        .into(),
+        providers: full_providers().into(),
         max_tool_iterations: 7,
         max_concurrent_tools: 2,
         skill_timeout: 1.5,

@@ -35,7 +35,7 @@ struct Scenario {
 }
 
 /// Reads the file at an absolute path, following links: it is the operator's own.
-pub(super) fn read(fs: &dyn Fs, path: &Path) -> Result<Script, ScriptFileError> {
+pub fn read(fs: &dyn Fs, path: &Path) -> Result<Script, ScriptFileError> {
     let content = content(fs, path)
         .map_err(|source| ScriptFileError::Read { path: path.to_owned(), source })?;
     let text = String::from_utf8(content)

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use entry::{Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Times};
-pub use file::ScriptFileError;
+pub use file::{ScriptFileError, read};
 pub use matching::{EntryProblem, Script, ScriptError};
 pub use question::{AGENT_HEADER, NoQuestion, Question};
 pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
@@ -37,7 +37,7 @@ pub(super) fn provider(
     config: &ProviderConfig,
 ) -> Result<OpenAi, BuildError> {
     let path = config.script.as_deref().ok_or(BuildError::NoScript)?;
-    let script = file::read(fs, path).map_err(BuildError::File)?;
+    let script = read(fs, path).map_err(BuildError::File)?;
     over(script, name, config).map_err(BuildError::Endpoint)
 }
 
