@@ -35,7 +35,7 @@ pub struct Entry {
 
 /// A text, whole or in the chunks in which it is streamed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a string or a list of strings")]
 pub enum Chunks {
     One(String),
     Many(Vec<String>),
@@ -94,7 +94,7 @@ pub struct Fault {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", expecting = "expected \"headers\" or a number of chunks")]
 pub enum Stall {
     Headers,
     #[serde(untagged)]

@@ -101,6 +101,14 @@ mod tests {
             refusal("\n[[model]]\nsays = \"a\"\n\n[[model]]\nwhen = \"(\"\n"),
             "/s.toml:5: entry 2 of the script: `when` is no regular expression: unclosed group"
         );
+        assert_eq!(
+            refusal("[[model]]\nsays = 5\n"),
+            "/s.toml:2:8: expected a string or a list of strings"
+        );
+        assert_eq!(
+            refusal("[[model]]\nfault = { stall = \"body\" }\n"),
+            "/s.toml:2:19: expected \"headers\" or a number of chunks"
+        );
         assert!(refusal("x = [\n").starts_with("/s.toml:1:"), "{}", refusal("x = [\n"));
     }
 }

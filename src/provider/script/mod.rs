@@ -5,13 +5,13 @@
 //! turn sees of an entry, its faults and their words included, is what it would see over a network,
 //! because the same code reads it.
 
-mod entry;
-mod file;
-mod matching;
-mod played;
-mod question;
-mod reply;
-mod time;
+mod entry; // what a file says
+mod time; // how times and uses are written
+mod file; // a scenario file to a script
+mod matching; // which entry answers
+mod played; // a script in the place of a network
+mod question; // what of a request matters
+mod reply; // an entry as bytes and waits
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -95,7 +95,7 @@ impl Reply {
     pub fn unmatched(question: &Question) -> Self {
         let Question { agent, model, messages, .. } = question;
         let message = format!(
-            "no entry of the script matches agent `{agent}`, model `{model}`, message {messages}"
+            "no entry of the script matches agent `{agent}`, model `{model}` and message {messages}"
         );
         Self::at_once(complaint(StatusCode::INTERNAL_SERVER_ERROR, &message))
     }

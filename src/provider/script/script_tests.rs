@@ -109,7 +109,7 @@ async fn the_agents_of_a_provider_share_its_entries() {
     assert_eq!(ask(&provider, "w1", "hi").await.0[0], text("m"));
     assert_eq!(ask(&provider, "boss", "hi").await.0[0], text("b"));
     let what =
-        "answered HTTP 500: no entry of the script matches agent `w1`, model `id`, message 1";
+        "answered HTTP 500: no entry of the script matches agent `w1`, model `id` and message 1";
     let expected = failure(wire::Fault::Status, Some(500), true, what);
     assert_eq!(ask(&provider, "w1", "hi").await, (vec![], Some(expected)));
 }
