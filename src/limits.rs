@@ -76,6 +76,10 @@ pub const PROVIDER_REQUEST_SECONDS: f64 = 120.0;
 pub const PROVIDER_STREAM_IDLE_SECONDS: f64 = 60.0;
 /// A file that holds a provider's key.
 pub const KEY_BYTES_MAX: u64 = 16 * KIB as u64;
+/// A file with a scripted model's answers.
+pub const SCRIPT_BYTES_MAX: u64 = MIB as u64;
+/// How long a scripted model that falls silent holds a connection: longer than any deadline.
+pub const SCRIPT_SILENCE_MAX: Duration = Duration::from_hours(31 * 24);
 pub const TOKEN_PIECE_BYTES_MAX: usize = 64 * KIB;
 
 // Stopping.
@@ -108,6 +112,10 @@ const _: () =
     assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX, "a body just over the limit is drained whole");
 const _: () =
     assert!(WAITING_SENDS_MAX < INBOX_MAX, "a full queue of sends leaves room for a cancel");
+const _: () = assert!(
+    SCRIPT_SILENCE_MAX.as_secs_f64() > TIMEOUT_SECONDS_MAX,
+    "who waits for a silent model gives up before it does"
+);
 const _: () = assert!(
     OUTPUT_TOKENS_RESERVED < CONTEXT_WINDOW_TOKENS
         && CONTEXT_WINDOW_TOKENS <= CONTEXT_WINDOW_TOKENS_MAX,

@@ -69,6 +69,7 @@ fn config(base_url: String, key_file: PathBuf) -> Config {
         request_timeout: 10.0,
         stream_idle_timeout: 10.0,
         allow_insecure_http: false,
+        script: None,
         models: [("m".to_owned(), model)].into(),
     };
     Config { providers: [("wire".to_owned(), provider)].into(), ..Config::default() }

@@ -8,5 +8,8 @@ compile_error!(
      tasks are lost; .cargo/config.toml sets it, unless a RUSTFLAGS variable replaces that"
 );
 
+pub mod model; // the model host: scripted models as an HTTP server
+pub mod http_client; // outgoing HTTP over any net
+pub mod pipes; // a net in memory
 pub mod conform; // what every world must keep, real or simulated
 pub mod machine; // the seams of one simulated machine

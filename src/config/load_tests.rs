@@ -26,6 +26,7 @@ const FULL: &str = r#"// A file with everything.
             },
         },
         "local": {"type": "ollama", "api_key_file": "/etc/key", "models": {"small": {"id": "s"}}},
+        "played": {"type": "script", "script": "/srv/s.toml", "models": {"part": {"id": "p"}}},
     },
     "max_tool_iterations": 7,
     "max_concurrent_tools": 2,
@@ -67,7 +68,7 @@ pub(super) fn told(text: &str) -> String {
     }
 }
 
-fn full() -> Config {
+fn full_providers() -> [(String, ProviderConfig); 3] {
     let model = |id: &str, context_window, max_output| ModelConfig {
         id: id.to_owned(),
         context_window,
@@ -83,6 +84,7 @@ fn full() -> Config {
         request_timeout: 10.0,
         stream_idle_timeout: 0.5,
         allow_insecure_http: false,
+        script: None,
         models: [
             ("fast".to_owned(), model("fast-1", 8000, 1000)),
             ("able".to_owned(), model("able-1", 131_072, 4096)),
@@ -99,8 +101,20 @@ fn full() -> Config {
         request_timeout: 120.0,
         stream_idle_timeout: 60.0,
         allow_insecure_http: false,
+        script: None,
         models: [("small".to_owned(), model("s", 131_072, 4096))].into(),
     };
+    let played = ProviderConfig {
+        kind: ProviderKind::Script,
+        api_key_file: None,
+        script: Some("/srv/s.toml".into()),
+        models: [("part".to_owned(), model("p", 131_072, 4096))].into(),
+        ..local.clone()
+    };
+    [("remote".to_owned(), remote), ("local".to_owned(), local), ("played".to_owned(), played)]
+}
+
+fn full() -> Config {
     let sleep = ToolConfig { enabled: Some(false), timeout: Some(3.0) };
     let reader = PresetConfig {
         extends: "worker".to_owned(),
@@ -109,7 +123,7 @@ fn full() -> Config {
     };
     Config {
         default_model: Some("fast".to_owned()),
-        providers: [("remote".to_owned(), remote), ("local".to_owned(), local)].into(),
+        providers: full_providers().into(),
         max_tool_iterations: 7,
         max_concurrent_tools: 2,
         skill_timeout: 1.5,

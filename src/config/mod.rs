@@ -89,6 +89,8 @@ pub struct ProviderConfig {
     /// Sends requests unencrypted to hosts other than this one.
     #[serde(default)]
     pub allow_insecure_http: bool,
+    /// Of the type `script`: a scenario file, of which only the `[[model]]` entries are read.
+    pub script: Option<PathBuf>,
     /// The models it offers, by alias.
     #[schemars(extend("minProperties" = 1))]
     pub models: IndexMap<String, ModelConfig>,
@@ -102,6 +104,7 @@ pub enum ProviderKind {
     Ollama,
     Vllm,
     Demo,
+    Script,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
@@ -16,6 +17,7 @@ use super::{
 use crate::limits;
 
 const DEMO: &str = "demo";
+const SCRIPT: &str = "script";
 const PROVIDER_HINT: &str =
     "write \"name\": {\"type\": \"openai\", \"models\": {\"alias\": {\"id\": \"the-model\"}}}";
 const MODELS_HINT: &str = "write \"models\": {\"alias\": {\"id\": \"the-model\"}}";
@@ -67,9 +69,7 @@ pub(super) fn known_model(field: &Field<'_>, names: &Names<'_>) -> Option<String
 
 fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) -> ProviderConfig {
     let kind = section.required("type", PROVIDER_HINT, |f| f.choice(&KINDS, &KINDS_LATER));
-    if kind == Some(ProviderKind::Demo) {
-        refuse_connection_keys(&mut section);
-    }
+    refuse_idle_keys(kind, &mut section);
     let allow_insecure_http = section.value("allow_insecure_http", false, Field::flag);
     let key_env = section.given("api_key_env", "");
     let key_file = section.given("api_key_file", "");
@@ -95,29 +95,24 @@ fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) 
         stream_idle_timeout: section
             .value("stream_idle_timeout", stream_idle_timeout(), |f| f.seconds(Zero::Refused)),
         allow_insecure_http,
+        script: script(kind, &mut section),
         models: section
             .required("models", MODELS_HINT, |f| models(name, f, names))
             .unwrap_or_default(),
     };
-    section.finish(&[
-        "max_retries",
-        "prompt_caching",
-        "ca_file",
-        "script",
-        "api_version",
-        "deployment",
-    ]);
+    section.finish(&["max_retries", "prompt_caching", "ca_file", "api_version", "deployment"]);
     provider
 }
 
-const KINDS: [(&str, ProviderKind); 5] = [
+const KINDS: [(&str, ProviderKind); 6] = [
     ("openai", ProviderKind::Openai),
     ("openrouter", ProviderKind::Openrouter),
     ("ollama", ProviderKind::Ollama),
     ("vllm", ProviderKind::Vllm),
     (DEMO, ProviderKind::Demo),
+    (SCRIPT, ProviderKind::Script),
 ];
-const KINDS_LATER: [&str; 3] = ["azure", "anthropic", "script"];
+const KINDS_LATER: [&str; 2] = ["azure", "anthropic"];
 
 const AUTH_METHODS: [(&str, AuthMethod); 4] = [
     ("bearer", AuthMethod::Bearer),
@@ -126,21 +121,60 @@ const AUTH_METHODS: [(&str, AuthMethod); 4] = [
     ("none", AuthMethod::None),
 ];
 
-/// A key that is accepted does something, and `demo` asks nobody.
-fn refuse_connection_keys(section: &mut Section<'_>) {
-    for key in [
-        "base_url",
-        "api_key_env",
-        "api_key_file",
-        "auth_method",
-        "headers",
-        "request_timeout",
-        "stream_idle_timeout",
-        "allow_insecure_http",
-    ] {
+/// A key that is accepted does something: what cannot is refused. `demo` asks nobody, and a script
+/// is no other machine, but keeps its reader waiting.
+fn refuse_idle_keys(kind: Option<ProviderKind>, section: &mut Section<'_>) {
+    let (name, keys): (&str, &[&str]) = match kind {
+        Some(ProviderKind::Demo) => (DEMO, &CONNECTION_KEYS),
+        Some(ProviderKind::Script) => (SCRIPT, &CONNECTION_KEYS[WAIT_KEYS..]),
+        Some(
+            ProviderKind::Openai
+            | ProviderKind::Openrouter
+            | ProviderKind::Ollama
+            | ProviderKind::Vllm,
+        )
+        | None => return,
+    };
+    for key in keys {
         if let Some(field) = section.given(key, "") {
-            field.refuse_key("does nothing for the type `demo`", "remove it");
+            field.refuse_key(&format!("does nothing for the type `{name}`"), "remove it");
         }
+    }
+}
+
+const CONNECTION_KEYS: [&str; 8] = [
+    "request_timeout",
+    "stream_idle_timeout",
+    "base_url",
+    "api_key_env",
+    "api_key_file",
+    "auth_method",
+    "headers",
+    "allow_insecure_http",
+];
+/// How many of them, from the first, are about waiting alone.
+const WAIT_KEYS: usize = 2;
+
+/// The file of a scripted model: needed for that type, refused for the others.
+fn script(kind: Option<ProviderKind>, section: &mut Section<'_>) -> Option<PathBuf> {
+    const HINT: &str = "name a scenario file, as in \"script\": \"/a/scenario.toml\"";
+    match kind {
+        Some(ProviderKind::Script) => section.required("script", HINT, absolute_path),
+        Some(
+            ProviderKind::Openai
+            | ProviderKind::Openrouter
+            | ProviderKind::Ollama
+            | ProviderKind::Vllm
+            | ProviderKind::Demo,
+        ) => {
+            if let Some(field) = section.given("script", "") {
+                let hint = "remove it, or let the type be `script`";
+                field.refuse_key("does nothing for this type", hint);
+            }
+            None
+        }
+        // The missing type is told.
+        None => section.optional("script", HINT, absolute_path),
     }
 }
 

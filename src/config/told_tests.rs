@@ -128,6 +128,9 @@ const MODELS: &str = r#"{
         "three": {"type": "vllm", "base_url": "http://10.0.0.1/v1"},
         "four": {"type": "demo", "base_url": "https://x", "models": {"d": {"id": "d"}}},
         "five": [],
+        "six": {"type": "script", "headers": {}, "request_timeout": 1, "models": {"s": {"id": "s"}}},
+        "seven": {"type": "script", "script": "s.toml", "models": {"t": {"id": "t"}}},
+        "eight": {"type": "vllm", "script": "/s.toml", "models": {"u": {"id": "u"}}},
     },
 }"#;
 
@@ -149,7 +152,7 @@ config.json:9:5: skill_timeout: this key stands here twice
   hint: remove one of the two
 config.json:11:9: providers."a/b": a provider's name cannot contain `/`
   hint: choose another name: `provider/model-id` is read up to the first `/`
-config.json:11:25: providers."a/b".type: expected one of openai, openrouter, ollama, vllm, demo, found a string "opnai"
+config.json:11:25: providers."a/b".type: expected one of openai, openrouter, ollama, vllm, demo, script, found a string "opnai"
   hint: did you mean "openai"?
 config.json:11:44: providers."a/b".models: expected at least one model
   hint: write "models": {"alias": {"id": "the-model"}}
@@ -182,7 +185,7 @@ config.json:20:68: `providers.one.models.fast.reasoning` is part of the contract
 config.json:20:93: providers.one.models.m: `id` is missing
   hint: name the model as its provider does
 config.json:22:25: providers.two.type: `anthropic` is part of the contract but not supported by this version yet
-  hint: use one of openai, openrouter, ollama, vllm, demo
+  hint: use one of openai, openrouter, ollama, vllm, demo, script
 config.json:22:49: providers.two.models.fast: the provider "one" has a model of this name
   hint: give one of them another alias
 config.json:22:83: providers.two.models.fast.max_output: expected a whole number from 1 to 1000000000, found 0
@@ -194,7 +197,15 @@ config.json:23:47: providers.three.base_url: plain http to another machine shows
 config.json:24:34: providers.four.base_url: does nothing for the type `demo`
   hint: remove it
 config.json:25:17: providers.five: expected an object, found a list
-  hint: write "name": {"type": "openai", "models": {"alias": {"id": "the-model"}}}"#;
+  hint: write "name": {"type": "openai", "models": {"alias": {"id": "the-model"}}}
+config.json:26:16: providers.six: `script` is missing
+  hint: name a scenario file, as in "script": "/a/scenario.toml"
+config.json:26:35: providers.six.headers: does nothing for the type `script`
+  hint: remove it
+config.json:27:47: providers.seven.script: expected an absolute path
+  hint: write the whole path, starting with /; `~` is not expanded
+config.json:28:35: providers.eight.script: does nothing for this type
+  hint: remove it, or let the type be `script`"#;
 
 const SERVER: &str = r#"{
     "server": {

@@ -10,6 +10,14 @@ use crate::config::{ModelConfig, ProviderConfig, ProviderKind};
 use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
 use crate::limits::{PROVIDER_REQUEST_SECONDS, PROVIDER_STREAM_IDLE_SECONDS};
 
+/// How the models of a type are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Completions(Defaults),
+    BuiltIn,
+    Script,
+}
+
 /// The defaults of a type that speaks chat completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Defaults {
@@ -17,9 +25,8 @@ pub(super) struct Defaults {
     pub(super) key_variable: Option<&'static str>,
 }
 
-impl Defaults {
-    /// `None` for the built-in model, which has no wire.
-    pub(super) fn of(kind: ProviderKind) -> Option<Self> {
+impl Way {
+    pub(super) fn of(kind: ProviderKind) -> Self {
         let (base_url, key_variable) = match kind {
             ProviderKind::Openai => ("https://api.openai.com/v1", Some(OPENAI.key_variable)),
             ProviderKind::Openrouter => {
@@ -27,9 +34,10 @@ impl Defaults {
             }
             ProviderKind::Ollama => ("http://localhost:11434/v1", None),
             ProviderKind::Vllm => ("http://localhost:8000/v1", None),
-            ProviderKind::Demo => return None,
+            ProviderKind::Demo => return Self::BuiltIn,
+            ProviderKind::Script => return Self::Script,
         };
-        Some(Self { base_url, key_variable })
+        Self::Completions(Defaults { base_url, key_variable })
     }
 }
 
@@ -94,6 +102,7 @@ pub(super) fn unset(kind: ProviderKind) -> ProviderConfig {
         request_timeout: PROVIDER_REQUEST_SECONDS,
         stream_idle_timeout: PROVIDER_STREAM_IDLE_SECONDS,
         allow_insecure_http: false,
+        script: None,
         models: IndexMap::new(),
     }
 }

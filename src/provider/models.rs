@@ -10,10 +10,11 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Provider;
-use super::defaults::{Defaults, Offered};
+use super::defaults::{Defaults, Offered, Way};
 use super::demo::Demo;
 use super::key::KeyFinder;
 use super::openai::{EndpointError, OpenAi};
+use super::script::{self, BuildError, ScriptFileError};
 use crate::config::{Config, ProviderConfig, ProviderKind};
 use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
 use crate::world::{Http, World};
@@ -45,6 +46,14 @@ pub enum ModelError {
         provider: String,
         #[source]
         source: EndpointError,
+    },
+    #[error("provider `{provider}` is of the type `script` and names no `script`")]
+    NoScript { provider: String },
+    #[error("provider `{provider}` cannot be used")]
+    Script {
+        provider: String,
+        #[source]
+        source: ScriptFileError,
     },
     #[error("the alias `{alias}` names a model of `{first}` and one of `{second}`: rename one")]
     AliasTwice { alias: String, first: String, second: String },
@@ -234,13 +243,23 @@ fn build_provider(
     name: &str,
     config: &ProviderConfig,
 ) -> Result<Arc<dyn Provider>, ModelError> {
-    let Some(defaults) = Defaults::of(config.kind) else {
-        return Ok(Arc::new(Demo));
-    };
-    let key = keys.find(name, config, defaults.key_variable)?;
-    match OpenAi::new(Arc::clone(http), name, config, defaults.base_url, key) {
-        Ok(provider) => Ok(Arc::new(provider)),
-        Err(source) => Err(ModelError::Provider { provider: name.to_owned(), source }),
+    let unusable = |source| ModelError::Provider { provider: name.to_owned(), source };
+    match Way::of(config.kind) {
+        Way::BuiltIn => Ok(Arc::new(Demo)),
+        Way::Completions(Defaults { base_url, key_variable }) => {
+            let key = keys.find(name, config, key_variable)?;
+            let wire = OpenAi::new(Arc::clone(http), name, config, base_url, key);
+            Ok(Arc::new(wire.map_err(unusable)?))
+        }
+        Way::Script => {
+            let provider = name.to_owned();
+            match script::provider(keys.fs, name, config) {
+                Ok(scripted) => Ok(Arc::new(scripted)),
+                Err(BuildError::NoScript) => Err(ModelError::NoScript { provider }),
+                Err(BuildError::File(source)) => Err(ModelError::Script { provider, source }),
+                Err(BuildError::Endpoint(source)) => Err(unusable(source)),
+            }
+        }
     }
 }
 

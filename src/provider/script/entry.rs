@@ -35,7 +35,7 @@ pub struct Entry {
 
 /// A text, whole or in the chunks in which it is streamed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a string or a list of strings")]
 pub enum Chunks {
     One(String),
     Many(Vec<String>),
@@ -65,12 +65,13 @@ pub enum Times {
 /// How the exchange goes wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "a scenario names each fault by its own key")]
 pub struct Fault {
     /// Answers with this HTTP status instead.
     pub status: Option<u16>,
     /// The `Retry-After` that comes with `status`.
     pub retry_after: Option<Time>,
-    /// Refuses the connection.
+    /// Closes the connection before any byte of an answer.
     pub refuse: bool,
     /// Ends the stream without a finish reason.
     pub eof_without_finish: bool,
@@ -93,7 +94,7 @@ pub struct Fault {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", expecting = "expected \"headers\" or a number of chunks")]
 pub enum Stall {
     Headers,
     #[serde(untagged)]

@@ -1,6 +1,71 @@
 //! Scripted models: answers written down beforehand, with their faults. The same entries are read
 //! by the `script` provider and by the simulation's model host.
+//!
+//! The `script` provider is the chat completions wire over a script instead of a socket: what a
+//! turn sees of an entry, its faults and their words included, is what it would see over a network,
+//! because the same code reads it.
 
-mod entry;
+mod entry; // what a file says
+mod time; // how times and uses are written
+mod file; // a scenario file to a script
+mod matching; // which entry answers
+mod played; // a script in the place of a network
+mod question; // what of a request matters
+mod reply; // an entry as bytes and waits
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use entry::{Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Times};
+pub use file::{ScriptFileError, read};
+pub use matching::{EntryProblem, Script, ScriptError};
+pub use question::{AGENT_HEADER, NoQuestion, Question};
+pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
+
+use self::played::Played;
+use super::openai::{EndpointError, OpenAi};
+use crate::config::ProviderConfig;
+use crate::world::Fs;
+
+/// Nobody is ever asked there.
+const BASE_URL: &str = "http://localhost/script";
+
+/// Builds the provider called `name`. All its agents and models share one script.
+pub(super) fn provider(
+    fs: &dyn Fs,
+    name: &str,
+    config: &ProviderConfig,
+) -> Result<OpenAi, BuildError> {
+    let path = config.script.as_deref().ok_or(BuildError::NoScript)?;
+    let script = read(fs, path).map_err(BuildError::File)?;
+    over(script, name, config).map_err(BuildError::Endpoint)
+}
+
+fn over(script: Script, name: &str, config: &ProviderConfig) -> Result<OpenAi, EndpointError> {
+    let http = Arc::new(Played::new(script, aliases(config)));
+    let config = ProviderConfig {
+        headers: [(AGENT_HEADER.to_owned(), "${agent_id}".to_owned())].into(),
+        ..config.clone()
+    };
+    OpenAi::new(http, name, &config, BASE_URL, None)
+}
+
+pub(super) enum BuildError {
+    NoScript,
+    File(ScriptFileError),
+    Endpoint(EndpointError),
+}
+
+/// Which alias a model's id stands for: entries name aliases, requests carry ids. Where several
+/// aliases have one id, the first counts.
+fn aliases(config: &ProviderConfig) -> BTreeMap<String, String> {
+    let mut aliases = BTreeMap::new();
+    for (alias, model) in &config.models {
+        aliases.entry(model.id.clone()).or_insert_with(|| alias.clone());
+    }
+    aliases
+}
+
+#[cfg(test)]
+#[path = "script_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! The script of a run and what was asked of it, shared by all connections of the model host.
+//! It decides who answers; it never waits.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use http::HeaderMap;
+use nexus3::provider::script::{Question, Reply, Script};
+
+use super::observer::{Answered, Asked, Shown};
+
+/// A script in use.
+#[derive(Debug)]
+pub struct Scripted {
+    /// Model id → the alias that entries name.
+    aliases: BTreeMap<String, String>,
+    /// Guards what a request changes. Held while an entry is taken; nothing is awaited under it.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    script: Script,
+    requests: u64,
+    calls: BTreeMap<String, u64>,
+}
+
+impl Scripted {
+    /// `aliases` tells by which alias entries name a model whose id is in a request; an id that is
+    /// not listed is its own alias.
+    pub fn new(script: Script, aliases: BTreeMap<String, String>) -> Self {
+        let state = State { script, requests: 0, calls: BTreeMap::new() };
+        Self { aliases, state: Mutex::new(state) }
+    }
+
+    /// How often each agent has asked a model; a request without an agent is counted under "".
+    /// Every request that arrived counts, also one that was answered with a fault.
+    pub fn model_calls(&self) -> BTreeMap<String, u64> {
+        self.state().calls.clone()
+    }
+
+    /// The entries that could have been used more often, by number, with how often.
+    pub fn left_over(&self) -> Vec<(usize, u64)> {
+        self.state().script.left_over()
+    }
+
+    /// Takes the entry that answers a request.
+    pub(super) fn answer(&self, headers: &HeaderMap, body: &[u8]) -> (Asked, Reply) {
+        let question = match Question::read(headers, body) {
+            Ok(question) => question,
+            Err(error) => return self.refuse(&error.to_string()),
+        };
+        let model = self.aliases.get(&question.model).unwrap_or(&question.model);
+        let mut state = self.state();
+        state.requests += 1;
+        *state.calls.entry(question.agent.clone()).or_default() += 1;
+        let taken = state.script.take(&question.agent, model, &question.last_message);
+        let (answered, reply) = match taken {
+            Some((number, entry)) => {
+                let reply = Reply::new(&entry, &question);
+                (Answered::Entry { number, fault: entry.fault }, reply)
+            }
+            None => (Answered::Unmatched, Reply::unmatched(&question)),
+        };
+        let asked = Asked {
+            number: state.requests,
+            agent: question.agent.clone(),
+            model: model.clone(),
+            shown: Shown::of(&question),
+            answered,
+        };
+        (asked, reply)
+    }
+
+    /// The answer to a request that is none to a model.
+    pub(super) fn refuse(&self, message: &str) -> (Asked, Reply) {
+        let mut state = self.state();
+        state.requests += 1;
+        let asked = Asked {
+            number: state.requests,
+            agent: String::new(),
+            model: String::new(),
+            shown: Shown::default(),
+            answered: Answered::Unreadable,
+        };
+        (asked, Reply::refused(message))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it takes an entry")
+    }
+}

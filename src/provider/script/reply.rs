@@ -1,0 +1,300 @@
+//! An entry as the chat completions wire carries it: which bytes, when, and how it ends.
+//! Pure but for [`Answer::body`], which plays the waits. Whoever plays a reply, over a socket or
+//! without one, gives the client the same exchange.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{Chunks, Entry, Fault, Question, Stall};
+use crate::limits::SCRIPT_SILENCE_MAX;
+
+/// What stands where a script makes a provider complain.
+const COMPLAINT: &str = "scripted fault";
+/// What stands for tool arguments that are no JSON object.
+const BAD_ARGUMENTS: &str = "{\"cut off\": ";
+/// Long enough that what was sent before has left when the connection breaks.
+const BEFORE_A_BREAK: Duration = Duration::from_millis(1);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The wait before anything else.
+    pub delay: Duration,
+    pub opening: Opening,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// The connection closes before any byte of an answer. A script cannot do more to refuse one:
+    /// which entry answers is known only once the request has been read.
+    Closes,
+    /// Nothing comes, and the connection stays open.
+    Silence,
+    Answer(Answer),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub pieces: Vec<Piece>,
+    pub end: End,
+}
+
+/// Bytes that are written at once, after a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub wait: Duration,
+    pub bytes: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The body ends in order.
+    Whole,
+    /// The connection breaks within the body.
+    Breaks,
+    /// Nothing more comes, and the connection stays open.
+    Silence,
+}
+
+/// The body breaks off here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the script breaks the connection here")]
+pub struct Broken;
+
+impl Reply {
+    /// The answer of `entry` to `question`.
+    pub fn new(entry: &Entry, question: &Question) -> Self {
+        let delay = entry.delay.map_or(Duration::ZERO, |delay| delay.0);
+        let fault = entry.fault.clone().unwrap_or_default();
+        let opening = match (fault.status, &fault.stall) {
+            _ if fault.refuse => Opening::Closes,
+            (_, Some(Stall::Headers)) => Opening::Silence,
+            (Some(status), Some(Stall::Chunks(_)) | None) => {
+                let status = StatusCode::from_u16(status).expect("the status was checked");
+                let mut answer = complaint(status, COMPLAINT);
+                if let Some(time) = fault.retry_after {
+                    answer.headers.insert(RETRY_AFTER, whole_seconds(time.0).into());
+                }
+                Opening::Answer(answer.delivered(&fault))
+            }
+            (None, Some(Stall::Chunks(_)) | None) => {
+                Opening::Answer(streamed(entry, &fault, question).delivered(&fault))
+            }
+        };
+        Self { delay, opening }
+    }
+
+    /// What a request gets that no entry matches.
+    pub fn unmatched(question: &Question) -> Self {
+        let Question { agent, model, messages, .. } = question;
+        let message = format!(
+            "no entry of the script matches agent `{agent}`, model `{model}` and message {messages}"
+        );
+        Self::at_once(complaint(StatusCode::INTERNAL_SERVER_ERROR, &message))
+    }
+
+    /// What a request gets that cannot be read.
+    pub fn refused(message: &str) -> Self {
+        Self::at_once(complaint(StatusCode::BAD_REQUEST, message))
+    }
+
+    fn at_once(answer: Answer) -> Self {
+        Self { delay: Duration::ZERO, opening: Opening::Answer(answer) }
+    }
+}
+
+impl Answer {
+    /// Plays the body: each piece after its wait, then the end. Silence ends too, after a time that
+    /// is longer than any deadline a configuration may set.
+    pub fn body(self) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
+        let pieces = self.pieces.into_iter();
+        stream::unfold((pieces, Some(self.end)), |(mut pieces, end)| async move {
+            if let Some(piece) = pieces.next() {
+                if piece.wait.is_zero() {
+                    // A piece is a write of its own: the one before leaves first.
+                    tokio::task::yield_now().await;
+                } else {
+                    sleep(piece.wait).await;
+                }
+                return Some((Ok(piece.bytes), (pieces, end)));
+            }
+            match end? {
+                End::Whole => return None,
+                End::Breaks => sleep(BEFORE_A_BREAK).await,
+                End::Silence => sleep(SCRIPT_SILENCE_MAX).await,
+            }
+            Some((Err(Broken), (pieces, None)))
+        })
+    }
+
+    /// Cuts the body as the fault says.
+    fn delivered(mut self, fault: &Fault) -> Self {
+        if let Some(time) = fault.drip {
+            self.pieces = cut(&self.pieces, 1);
+            for piece in &mut self.pieces {
+                piece.wait += time.0;
+            }
+        } else if let Some(bytes) = fault.split {
+            self.pieces = cut(&self.pieces, usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+        self
+    }
+}
+
+/// Cuts a body into pieces of `bytes` bytes, also across its records. Only a wait ends a piece early.
+fn cut(pieces: &[Piece], bytes: usize) -> Vec<Piece> {
+    let runs = pieces.chunk_by(|_, next| next.wait.is_zero());
+    let cut = runs.flat_map(|run| {
+        let joined: Vec<&[u8]> = run.iter().map(|piece| piece.bytes.as_ref()).collect();
+        let joined = Bytes::from(joined.concat());
+        let wait = run[0].wait;
+        (0..joined.len()).step_by(bytes).map(move |start| Piece {
+            wait: if start == 0 { wait } else { Duration::ZERO },
+            bytes: joined.slice(start..joined.len().min(start.saturating_add(bytes))),
+        })
+    });
+    cut.collect()
+}
+
+fn complaint(status: StatusCode, message: &str) -> Answer {
+    let body =
+        json!({"error": {"message": message, "type": "script_error", "param": null, "code": null}});
+    Answer {
+        status,
+        headers: content_type("application/json"),
+        pieces: vec![Piece { wait: Duration::ZERO, bytes: body.to_string().into() }],
+        end: End::Whole,
+    }
+}
+
+fn streamed(entry: &Entry, fault: &Fault, question: &Question) -> Answer {
+    let deltas = deltas(entry, fault, question);
+    let (count, end) = cut_off(fault, deltas.len());
+    let pause = entry.pause.map_or(Duration::ZERO, |pause| pause.0);
+    let waits = std::iter::once(Duration::ZERO).chain(std::iter::repeat(pause));
+    let mut pieces: Vec<Piece> = deltas
+        .into_iter()
+        .take(count)
+        .zip(waits)
+        .map(|(delta, wait)| record(wait, &chunk(question, &delta, None).to_string()))
+        .collect();
+    if end == End::Whole {
+        pieces.extend(closing(entry, fault, question));
+    }
+    Answer { status: StatusCode::OK, headers: content_type("text/event-stream"), pieces, end }
+}
+
+/// How many chunks are sent, and what follows them. A fault after more chunks than there are comes
+/// after the last one: it always takes effect, and before the finish.
+fn cut_off(fault: &Fault, chunks: usize) -> (usize, End) {
+    let at = |count: u64| usize::try_from(count).map_or(chunks, |count| count.min(chunks));
+    let silence = match fault.stall {
+        Some(Stall::Chunks(count)) => Some(at(count)),
+        Some(Stall::Headers) | None => None,
+    };
+    match (silence, fault.reset_after.map(at)) {
+        (Some(silence), Some(reset)) if reset < silence => (reset, End::Breaks),
+        (Some(silence), _) => (silence, End::Silence),
+        (None, Some(reset)) => (reset, End::Breaks),
+        (None, None) => (chunks, End::Whole),
+    }
+}
+
+/// What the model thinks, says and asks for, in chunks.
+fn deltas(entry: &Entry, fault: &Fault, question: &Question) -> Vec<Value> {
+    let thinks = texts(entry.thinks.as_ref()).iter().map(|text| json!({ "reasoning": text }));
+    let says = texts(entry.says.as_ref()).iter().map(|text| json!({ "content": text }));
+    let asks = entry.asks.iter().enumerate().map(|(index, ask)| {
+        let place = if fault.duplicate_tool_ids { 0 } else { index };
+        let arguments = if fault.bad_arguments {
+            BAD_ARGUMENTS.to_owned()
+        } else {
+            Value::Object(ask.args.clone()).to_string()
+        };
+        json!({"tool_calls": [{
+            "index": index,
+            // Counted over the conversation, as servers' own ids differ over all of it.
+            "id": format!("call_{}", question.calls + place + 1),
+            "type": "function",
+            "function": {"name": ask.tool, "arguments": arguments},
+        }]})
+    });
+    let mut deltas: Vec<Value> = thinks.chain(says).chain(asks).collect();
+    if let Some(first) = deltas.first_mut() {
+        first["role"] = "assistant".into();
+    }
+    deltas
+}
+
+fn texts(chunks: Option<&Chunks>) -> &[String] {
+    match chunks {
+        Some(Chunks::One(text)) => std::slice::from_ref(text),
+        Some(Chunks::Many(texts)) => texts,
+        None => &[],
+    }
+}
+
+/// The records after the last chunk.
+fn closing(entry: &Entry, fault: &Fault, question: &Question) -> Vec<Piece> {
+    let now = |data: &str| record(Duration::ZERO, data);
+    if fault.bad_json {
+        return vec![now("{\"choices\": [")];
+    }
+    if fault.error_in_stream {
+        let error = json!({"error": {"message": COMPLAINT, "type": "server_error", "code": null}});
+        return vec![now(&error.to_string())];
+    }
+    if fault.eof_without_finish {
+        return Vec::new();
+    }
+    let usual = if entry.asks.is_empty() { "stop" } else { "tool_calls" };
+    let finish = entry.finish.as_deref().unwrap_or(usual);
+    let mut records = vec![now(&chunk(question, &json!({}), Some(finish)).to_string())];
+    if let Some(usage) = entry.usage {
+        let mut last = chunk(question, &json!({}), None);
+        last["choices"] = json!([]);
+        last["usage"] = json!({
+            "prompt_tokens": usage.input,
+            "completion_tokens": usage.output,
+            "total_tokens": usage.input.saturating_add(usage.output),
+        });
+        records.push(now(&last.to_string()));
+    }
+    records.push(now("[DONE]"));
+    records
+}
+
+fn chunk(question: &Question, delta: &Value, finish: Option<&str>) -> Value {
+    json!({
+        "id": format!("chatcmpl-{:016x}", question.digest),
+        "object": "chat.completion.chunk",
+        // A script has no clock.
+        "created": 0,
+        "model": question.model,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    })
+}
+
+fn record(wait: Duration, data: &str) -> Piece {
+    Piece { wait, bytes: format!("data: {data}\n\n").into() }
+}
+
+fn content_type(value: &'static str) -> HeaderMap {
+    HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))])
+}
+
+/// `Retry-After` knows whole seconds only.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;
