@@ -9,6 +9,7 @@ mod openai; // the chat completions wire
 #[cfg(test)]
 #[path = "replay_tests.rs"]
 mod replay; // a scripted server
+pub mod script; // answers written down beforehand
 mod sse; // a provider's event stream
 
 use std::pin::Pin;
