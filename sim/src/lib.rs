@@ -9,3 +9,4 @@ compile_error!(
 );
 
 pub mod conform; // what every world must keep, real or simulated
+pub mod scenario; // what a run is made of

@@ -27,6 +27,11 @@ const UNITS: [(&str, u64); 4] =
     [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)];
 const PATTERN: &str = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h)$";
 
+impl Time {
+    /// What schemas call a text of this form.
+    pub const FORMAT: &str = "nexus-time";
+}
+
 impl FromStr for Time {
     type Err = TimeError;
 
@@ -104,6 +109,7 @@ impl JsonSchema for Time {
         json_schema!({
             "description": "A length of time: a number and one of ms, s, m, h.",
             "type": "string",
+            "format": Self::FORMAT,
             "pattern": PATTERN,
             "examples": ["20ms", "1.5s", "5m"],
         })
