@@ -117,6 +117,7 @@ pub(super) struct ProgramForm {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "Run")]
 pub(super) enum RunForm {
     Exactly(#[schemars(length(min = 1))] Vec<String>),
     Matching(String),
@@ -124,6 +125,7 @@ pub(super) enum RunForm {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "Takes")]
 pub(super) enum TakesForm {
     Forever,
     #[serde(untagged)]
@@ -218,6 +220,7 @@ pub(super) struct WatchForm {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "Pace")]
 pub(super) enum PaceForm {
     Never,
     #[serde(untagged)]
@@ -265,6 +268,7 @@ pub(super) struct FaultForm {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "FaultKind")]
 pub(super) enum KindForm {
     Crash,
     PowerLoss,

@@ -274,3 +274,7 @@ fn expect(root: &Place<'_>, form: ExpectForm) -> Expect {
 #[cfg(test)]
 #[path = "scenario_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "told_tests.rs"]
+mod told_tests;

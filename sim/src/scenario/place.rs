@@ -184,7 +184,7 @@ impl<'a> Place<'a> {
             DeValue::Float(number) => {
                 let number = number.as_str().parse().ok().and_then(Number::from_f64);
                 number.map(Value::Number).unwrap_or_else(|| {
-                    self.no_json("there is no such number in JSON", "use a number with an end")
+                    self.no_json("no key of a scenario takes this number", "use a finite number")
                 })
             }
             DeValue::Datetime(_) => {

@@ -34,6 +34,9 @@ fn without_null(schema: &mut Schema) {
             object.insert("type".to_owned(), name);
         }
     }
+    if let Some(Value::Array(words)) = object.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     if let Some(Value::Array(alternatives)) = object.get_mut("anyOf") {
         alternatives.retain(|alternative| *alternative != json!({ "type": "null" }));
         if let [Value::Object(only)] = alternatives.as_slice() {

@@ -170,7 +170,9 @@ fn takes_scalar(schema: Schema<'_>, value: &Value) -> bool {
         (Some(number), Some(bound)) => holds(number, bound),
         (None, _) | (_, None) => true,
     };
+    let listed = schema.get("enum").and_then(Value::as_array);
     schema.get("const").is_none_or(|only| only == value)
+        && listed.is_none_or(|listed| listed.contains(value))
         && within("minimum", |number, least| number >= least)
         && within("maximum", |number, most| number <= most)
         && within("exclusiveMinimum", |number, least| number > least)
@@ -204,7 +206,7 @@ fn refuse(place: &Place<'_>, alternatives: &[Schema<'_>], text: Option<&str>) {
     let word = text.and_then(|text| meant(text, &all_words));
     let hint = match (word, others.first()) {
         (Some(word), _) => format!("did you mean \"{word}\"?"),
-        (None, Some(schema)) => hint_for(schema).to_owned(),
+        (None, Some(schema)) => hint_for(schema, place.value()).to_owned(),
         (None, None) => "write one of these words between quotes".to_owned(),
     };
     let found = place.shown();
@@ -212,7 +214,7 @@ fn refuse(place: &Place<'_>, alternatives: &[Schema<'_>], text: Option<&str>) {
 }
 
 fn words_for(schema: Schema<'_>) -> String {
-    if let Some(only) = schema.get("const") {
+    if let Some(only) = only(schema) {
         return only.to_string();
     }
     match kind(schema).unwrap_or_default() {
@@ -232,27 +234,37 @@ fn words_for(schema: Schema<'_>) -> String {
     }
 }
 
+/// The one value that a schema has.
+fn only<'a>(schema: Schema<'a>) -> Option<&'a Value> {
+    let listed = schema.get("enum").and_then(Value::as_array);
+    schema.get("const").or_else(|| listed?.first())
+}
+
 fn range(schema: Schema<'_>) -> String {
-    let above = bound(schema, "exclusiveMinimum").map(|least| format!(" above {least}"));
+    let above = bound(schema, "exclusiveMinimum").map(|least| format!(" above {least},"));
     let from = bound(schema, "minimum").map(|least| format!(" from {least}"));
-    let to = bound(schema, "maximum").map(|most| format!(" to {most}"));
+    let most = if above.is_some() { " at most" } else { " to" };
+    let to = bound(schema, "maximum").map(|bound| format!("{most} {bound}"));
     [above, from, to].into_iter().flatten().collect()
 }
 
 const TABLE_HINT: &str = "write it like { key = \"value\" }";
 
-fn hint_for(schema: Schema<'_>) -> &'static str {
-    if schema.contains_key("const") {
+fn hint_for(schema: Schema<'_>, value: &DeValue<'_>) -> &'static str {
+    if only(schema).is_some() {
         return "nothing else is meant here";
     }
+    let right_type = fits(value, schema);
     match kind(schema).unwrap_or_default() {
         "string" if format(schema).is_some() => {
             "write a number and one of ms, s, m, h, such as \"20ms\" or \"1.5s\", at most a year"
         }
+        "string" if right_type => "write something between the quotes",
         "string" => "write it between quotes",
+        "integer" | "number" if right_type => "choose a number in this range",
         "integer" | "number" => "write digits, without quotes",
         "boolean" => "write true or false, without quotes",
-        "array" => "write it like [\"first\", \"second\"]",
+        "array" => "write it like [first, second], or one [[table]] for each",
         _ => TABLE_HINT,
     }
 }
