@@ -278,3 +278,7 @@ mod tests;
 #[cfg(test)]
 #[path = "told_tests.rs"]
 mod told_tests;
+
+#[cfg(test)]
+#[path = "told_parts_tests.rs"]
+mod told_parts_tests;

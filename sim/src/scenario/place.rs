@@ -183,9 +183,8 @@ impl<'a> Place<'a> {
             }
             DeValue::Float(number) => {
                 let number = number.as_str().parse().ok().and_then(Number::from_f64);
-                number.map(Value::Number).unwrap_or_else(|| {
-                    self.no_json("no key of a scenario takes this number", "use a finite number")
-                })
+                let refused = "no key of a scenario takes this number";
+                number.map_or_else(|| self.no_json(refused, "use a finite number"), Value::Number)
             }
             DeValue::Datetime(_) => {
                 self.no_json("no key of a scenario takes a date", "write it between quotes")

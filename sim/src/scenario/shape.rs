@@ -51,13 +51,15 @@ impl<'a> Shape<'a> {
             DeValue::Table(_) => self.table(place, schema, &[]),
             DeValue::Array(_) => {
                 let items = place.items();
-                let least = bound(schema, "minItems").unwrap_or(0.0);
-                let most = bound(schema, "maxItems").unwrap_or(f64::INFINITY);
-                if !(least..=most).contains(&length(items.len())) {
+                let least = count(schema, "minItems").unwrap_or(0);
+                let most = count(schema, "maxItems").unwrap_or(usize::MAX);
+                if !(least..=most).contains(&items.len()) {
                     refuse(place, &[schema], None);
                 }
                 if let Some(schema) = schema.get("items") {
-                    items.iter().for_each(|item| self.check(item, schema));
+                    for item in &items {
+                        self.check(item, schema);
+                    }
                 }
             }
             DeValue::String(text) => {
@@ -85,13 +87,12 @@ impl<'a> Shape<'a> {
                         member.refuse(&format!("expected a table, found {found}"), TABLE_HINT);
                     }
                 }
-                (Some(schema), _) => self.check(&member, schema),
                 (None, Some(Value::Bool(false))) => {
                     let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
                     let known: Vec<_> = known.collect();
                     member.refuse_key("unknown key", &nearest(key, &known, "known keys here"));
                 }
-                (None, Some(schema)) => self.check(&member, schema),
+                (Some(schema), _) | (None, Some(schema)) => self.check(&member, schema),
                 (None, None) => (),
             }
         }
@@ -125,7 +126,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-fn kind<'a>(schema: Schema<'a>) -> Option<&'a str> {
+fn kind(schema: Schema<'_>) -> Option<&str> {
     schema.get("type").and_then(Value::as_str)
 }
 
@@ -144,7 +145,7 @@ fn fits(value: &DeValue<'_>, schema: Schema<'_>) -> bool {
 }
 
 /// The words that a schema lists.
-fn words<'a>(schema: Schema<'a>) -> impl Iterator<Item = &'a str> {
+fn words(schema: Schema<'_>) -> impl Iterator<Item = &str> {
     let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
     listed.chain(schema.get("const")).filter_map(Value::as_str)
 }
@@ -155,7 +156,7 @@ fn is_word(schema: Schema<'_>) -> bool {
 
 fn takes_text(schema: Schema<'_>, text: &str) -> bool {
     let listed = !is_word(schema) || words(schema).any(|word| word == text);
-    let long_enough = bound(schema, "minLength").is_none_or(|least| length(text.len()) >= least);
+    let long_enough = count(schema, "minLength").is_none_or(|least| text.chars().count() >= least);
     let well_formed = match format(schema) {
         Some(Time::FORMAT) => text.parse::<Time>().is_ok(),
         Some(Shift::FORMAT) => text.parse::<Shift>().is_ok(),
@@ -182,13 +183,12 @@ fn bound(schema: Schema<'_>, key: &str) -> Option<f64> {
     schema.get(key).and_then(Value::as_f64)
 }
 
-fn format<'a>(schema: Schema<'a>) -> Option<&'a str> {
+fn format(schema: Schema<'_>) -> Option<&str> {
     schema.get("format").and_then(Value::as_str)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "lengths are compared with small bounds")]
-fn length(length: usize) -> f64 {
-    length as f64
+fn count(schema: Schema<'_>, key: &str) -> Option<usize> {
+    schema.get(key).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok())
 }
 
 /// Tells what was expected instead, and how it is written.
@@ -225,7 +225,7 @@ fn words_for(schema: Schema<'_>) -> String {
         "integer" => format!("a whole number{}", range(schema)),
         "number" => format!("a number{}", range(schema)),
         "boolean" => "true or false".to_owned(),
-        "array" => match (bound(schema, "minItems"), bound(schema, "maxItems")) {
+        "array" => match (count(schema, "minItems"), count(schema, "maxItems")) {
             (Some(least), Some(most)) if least == most => format!("a list of {least}"),
             (Some(_), _) => "a list that is not empty".to_owned(),
             (None, _) => "a list".to_owned(),
@@ -235,7 +235,7 @@ fn words_for(schema: Schema<'_>) -> String {
 }
 
 /// The one value that a schema has.
-fn only<'a>(schema: Schema<'a>) -> Option<&'a Value> {
+fn only(schema: Schema<'_>) -> Option<&Value> {
     let listed = schema.get("enum").and_then(Value::as_array);
     schema.get("const").or_else(|| listed?.first())
 }

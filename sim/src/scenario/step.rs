@@ -264,12 +264,15 @@ fn read_action(place: &Place<'_>, form: StepForm) -> Action {
         return Action::Call(call(place, form));
     }
     if let Some(watch) = form.watch {
-        let pace = match watch.pace {
-            None => Pace::AtOnce,
-            Some(PaceForm::Time(time)) => Pace::Each(time),
-            Some(PaceForm::Never) => Pace::Never,
-        };
-        return Action::Watch(Watch { agent: watch.agent, after: watch.after, pace });
+        return Action::Watch(Watch {
+            agent: watch.agent,
+            after: watch.after,
+            pace: match watch.pace {
+                None => Pace::AtOnce,
+                Some(PaceForm::Time(time)) => Pace::Each(time),
+                Some(PaceForm::Never) => Pace::Never,
+            },
+        });
     }
     if let Some(confirm) = form.confirm {
         let ConfirmForm { tool, decision, agent, delay } = confirm;

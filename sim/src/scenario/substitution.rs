@@ -67,14 +67,14 @@ impl Substitution {
         let action = match &step.action {
             Action::Call(call) => Action::Call(self.call(call)?),
             Action::Watch(Watch { agent, after, pace }) => Action::Watch(Watch {
-                agent: self.optional(agent)?,
-                after: self.optional(after)?,
+                agent: self.optional(agent.as_ref())?,
+                after: self.optional(after.as_ref())?,
                 pace: *pace,
             }),
             Action::Confirm(Confirm { tool, decision, agent, delay }) => Action::Confirm(Confirm {
                 tool: self.text(tool)?,
                 decision: self.text(decision)?,
-                agent: self.optional(agent)?,
+                agent: self.optional(agent.as_ref())?,
                 delay: *delay,
             }),
             Action::Raw(Raw { bytes, expect_http, expect_body }) => Action::Raw(Raw {
@@ -97,7 +97,7 @@ impl Substitution {
         let header = |(name, value): (&String, &String)| Ok((name.clone(), self.text(value)?));
         Ok(Call {
             method: self.text(method)?,
-            agent: self.optional(agent)?,
+            agent: self.optional(agent.as_ref())?,
             params: params.as_ref().map(|params| self.members(params)).transpose()?,
             headers: headers.iter().map(header).collect::<Result<_, _>>()?,
             token: match token {
@@ -134,8 +134,8 @@ impl Substitution {
         members.iter().map(|(key, value)| Ok((key.clone(), self.value(value)?))).collect()
     }
 
-    fn optional(&self, text: &Option<String>) -> Result<Option<String>, UnknownName> {
-        text.as_ref().map(|text| self.text(text)).transpose()
+    fn optional(&self, text: Option<&String>) -> Result<Option<String>, UnknownName> {
+        text.map(|text| self.text(text)).transpose()
     }
 
     fn get(&self, name: &str) -> Result<&Value, UnknownName> {

@@ -198,8 +198,8 @@ mod tests {
     fn a_time_is_a_number_and_a_unit() {
         assert_eq!(time("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!(time("2s"), Ok(Duration::from_secs(2)));
-        assert_eq!(time("5m"), Ok(Duration::from_secs(300)));
-        assert_eq!(time("1h"), Ok(Duration::from_secs(3600)));
+        assert_eq!(time("5m"), Ok(Duration::from_mins(5)));
+        assert_eq!(time("1h"), Ok(Duration::from_hours(1)));
         assert_eq!(time("0.5s"), Ok(Duration::from_millis(500)));
         assert_eq!(time("0.0000010s"), Ok(Duration::from_micros(1)));
         for text in ["", "s", "2", "2 s", "-2s", "+2s", "2.s", ".5s", "2.5.1s", "2S", "2d", "२s"]
