@@ -95,6 +95,10 @@ pub const CONFIG_BYTES_MAX: u64 = MIB as u64;
 /// Problems of one configuration file that are told in one go.
 pub const CONFIG_PROBLEMS_MAX: usize = 50;
 
+// Scripted models and scenarios.
+/// The longest time a scenario can name: a year.
+pub const SCRIPT_TIME_MAX: Duration = Duration::from_hours(365 * 24);
+
 // What a configuration may ask for at most.
 pub const TOOL_ITERATIONS_CONFIGURED_MAX: u32 = 100_000;
 pub const CONCURRENT_TOOLS_CONFIGURED_MAX: usize = TOOL_CALLS_PER_MESSAGE_MAX;

@@ -12,4 +12,9 @@ pub mod model; // the model host: scripted models as an HTTP server
 pub mod http_client; // outgoing HTTP over any net
 pub mod pipes; // a net in memory
 pub mod conform; // what every world must keep, real or simulated
+pub mod scenario; // what a run is made of
 pub mod machine; // the seams of one simulated machine
+pub mod pipes; // sockets without a network
+pub mod http_client; // outgoing HTTP over any net
+pub mod model; // models that say what is scripted
+pub mod conform; // what every world must keep, real or simulated

@@ -9,7 +9,7 @@ mod providers;
 mod section;
 mod source;
 mod syntax;
-mod words;
+pub mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub use lineage::{BuiltIn, Lineage, LineageError};
 pub use load::{load, load_file};
 pub use problem::{ConfigError, Problem};
-pub use source::Source;
+pub use source::{Position, Source, position};
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;

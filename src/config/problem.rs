@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Source;
-use super::source::position;
+use super::position;
 use crate::limits;
 
 #[derive(Debug, thiserror::Error)]

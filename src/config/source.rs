@@ -54,13 +54,13 @@ fn not_text(path: &Path, bytes: &[u8], valid_bytes: usize) -> ConfigError {
 
 /// Both count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
-    pub(super) line: usize,
-    pub(super) column: usize,
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
 }
 
 /// Where a byte offset lies; one past the end is the end.
-pub(super) fn position(text: &str, offset: usize) -> Position {
+pub fn position(text: &str, offset: usize) -> Position {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     Position {

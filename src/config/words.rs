@@ -1,5 +1,5 @@
-//! Pieces of what is told about a configuration: short, on one line, and cheap whatever the file
-//! holds. They never decide that something is wrong.
+//! Pieces of what is told about a file that people wrote: short, on one line, and cheap whatever the
+//! file holds. They never decide that something is wrong.
 
 use jsonc_parser::ast::Value;
 
@@ -14,8 +14,8 @@ pub(super) fn unsupported(name: &str) -> (String, String) {
     )
 }
 
-/// The known word that was probably meant, or all of them.
-pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
+/// A hint: the known word that was probably meant, or all of them.
+pub fn nearest(word: &str, known: &[&str], all: &str) -> String {
     if let Some(known) = meant(word, known) {
         return format!("did you mean `{}`?", shown_key(known));
     }
@@ -24,7 +24,8 @@ pub(super) fn nearest(word: &str, known: &[&str], all: &str) -> String {
     format!("{all}: {}{more}", listed.join(", "))
 }
 
-pub(super) fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+/// The known word that was probably meant.
+pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     // A comparison costs the product of both lengths, and a hostile file has many long names.
     let short = |word: &&str| word.len() <= SHOWN_CHARS_MAX;
     if !short(&word) {
@@ -48,17 +49,19 @@ pub(super) fn shown(value: &Value<'_>) -> String {
     }
 }
 
-pub(super) fn shown_key(key: &str) -> String {
+/// A key as it may stand in a message.
+pub fn shown_key(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if !key.is_empty() && key.chars().all(plain) { shorten(key) } else { quoted(key) }
 }
 
 /// Text of the file as it may stand in a message: on one line, and short.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("{:?}", shorten(text))
 }
 
-fn shorten(text: &str) -> String {
+/// The beginning of a text, and whether there is more.
+pub fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -21,6 +21,7 @@ pub use file::{ScriptFileError, read};
 pub use matching::{EntryProblem, Script, ScriptError};
 pub use question::{AGENT_HEADER, NoQuestion, Question};
 pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
+pub use time::TimeError;
 
 use self::played::Played;
 use super::openai::{EndpointError, OpenAi};

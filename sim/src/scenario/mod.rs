@@ -1,0 +1,284 @@
+//! Scenario files: what a run is made of, read and checked before anything runs.
+//! Pure: a text becomes a [`Scenario`] or the list of all that is wrong with it; playing it is for
+//! others.
+
+mod form; // the file as it is written
+mod schema; // the form as a JSON schema
+mod place; // the text as a tree with places
+mod shape; // the tree against the schema
+mod later; // what cannot be played yet
+mod config; // [config]
+mod files; // [files], `writes`, `files`
+mod step; // [[step]]
+mod fault; // [[fault]]
+mod names; // what the parts call each other
+mod substitution; // `${name}` while a run goes on
+mod matching; // what was expected against what was found
+mod first; // a file to start from
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+pub use fault::{Direction, Fault, FaultKind, Shift, Target, Trigger};
+pub use files::{FileSpec, Files};
+pub use first::first;
+pub use matching::{Mismatch, REGEX_PREFIX, matches};
+pub use nexus3::config::Problem;
+pub use schema::schema;
+pub use step::{
+    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token, Watch,
+    When,
+};
+pub use substitution::{BUILT_IN, Substitution, UnknownName};
+
+use nexus3::provider::script::{Entry, Time};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use form::{ExpectForm, ProgramForm, RunForm, ScenarioForm, TakesForm};
+use place::{Place, Problems};
+use shape::Shape;
+
+/// The host that runs the server.
+pub const SERVER: &str = "server";
+/// The host that plays the models.
+pub const MODEL: &str = "model";
+
+const LIMIT: Time = Time(Duration::from_mins(10));
+
+/// All of a scenario file. Its names refer to something, and its patterns compile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    pub about: String,
+    pub seed: u64,
+    /// How much virtual time the run may take.
+    pub limit: Time,
+    pub wire: Wire,
+    pub serve: Vec<ServeFlag>,
+    pub env: BTreeMap<String, String>,
+    /// As the file has it; [`Scenario::config_json`] is what the server reads.
+    pub config: Map<String, Value>,
+    pub files: Files,
+    pub models: Vec<Entry>,
+    pub programs: Vec<Program>,
+    pub steps: Vec<Step>,
+    pub faults: Vec<Fault>,
+    pub expect: Expect,
+}
+
+/// How models are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    #[default]
+    Openai,
+    Anthropic,
+    Script,
+}
+
+/// A flag of `nexus3 serve` that has a meaning in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum ServeFlag {
+    #[serde(rename = "--allow-yolo")]
+    AllowYolo,
+    #[serde(rename = "--no-auth")]
+    NoAuth,
+}
+
+/// What happens when a tool runs a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub run: Run,
+    pub stdout: String,
+    pub exit: u8,
+    pub takes: Takes,
+    pub writes: Files,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Run {
+    Exactly(Vec<String>),
+    /// A regular expression over the arguments, joined by spaces.
+    Matching(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    Time(Time),
+    Forever,
+}
+
+/// What must hold at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expect {
+    pub files: Files,
+    /// None: nothing is said about them.
+    pub agents: Option<Vec<String>>,
+    pub model_calls: BTreeMap<String, u64>,
+    /// Invariants that do not hold, with the reason.
+    pub ignore: BTreeMap<Invariant, String>,
+}
+
+/// What is checked in every run, whatever the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Invariant {
+    Pairs,
+    Answers,
+    Order,
+    Once,
+    Durable,
+    Events,
+    Ceiling,
+    Window,
+    Bounds,
+    Schema,
+}
+
+impl Scenario {
+    /// Reads a scenario. The problems come in the order of the text.
+    pub fn parse(file_name: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        let problems = Problems::new(file_name, text);
+        let scenario = place::parse(&problems).and_then(|root| {
+            let root = Place::root(&root, &problems);
+            read(&root, &problems)
+        });
+        match scenario {
+            Some(scenario) if problems.is_empty() => Ok(scenario),
+            Some(_) | None => Err(problems.told()),
+        }
+    }
+
+    /// The configuration that the server reads. `models` is the model host's base URL or, with
+    /// [`Wire::Script`], the path of the scenario on the server's disk.
+    pub fn config_json(&self, models: &str) -> Value {
+        Value::Object(config::filled(&self.config, self.wire, models))
+    }
+
+    /// The hosts that play steps.
+    pub fn clients(&self) -> BTreeSet<&str> {
+        self.steps.iter().map(|step| step.client.as_str()).collect()
+    }
+}
+
+/// None, with the problems added, where the file does not even fit the schema.
+fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
+    let json = root.json();
+    if !problems.is_empty() {
+        return None;
+    }
+    Shape::new(&schema::SCHEMA).check_file(root);
+    later::refuse(root);
+    let form: ScenarioForm = match serde_json::from_value(json) {
+        Ok(form) => form,
+        Err(error) => {
+            if problems.is_empty() {
+                let hint = "compare it with `nexus3-sim schema`";
+                root.refuse(&format!("the file does not fit the schema: {error}"), hint);
+            }
+            return None;
+        }
+    };
+    config::check(root, problems, &form.config);
+    check_models(root, &form.model);
+    let steps = root.items_of("step").into_iter().zip(form.step);
+    let steps: Vec<_> = steps
+        .filter_map(|(place, form)| step::read(&place, form).map(|step| (place, step)))
+        .collect();
+    names::check_steps(&steps);
+    let clients = steps.iter().map(|(_, step)| step.client.as_str()).collect();
+    let faults = root.items_of("fault").into_iter().zip(form.fault);
+    let faults = faults
+        .filter_map(|(place, form)| {
+            names::check_hosts(&place, &clients);
+            fault::read(&place, form)
+        })
+        .collect();
+    let programs = root.items_of("program").into_iter().zip(form.program);
+    if form.limit.is_some_and(|limit| limit.0.is_zero()) {
+        root.refuse_at("limit", "nothing can happen in no time", "use a time above 0");
+    }
+    Some(Scenario {
+        about: form.about,
+        seed: form.seed,
+        limit: form.limit.unwrap_or(LIMIT),
+        wire: form.wire,
+        serve: form.serve,
+        env: form.env,
+        config: form.config,
+        files: files::read(root, "files", form.files),
+        models: form.model,
+        programs: programs.map(|(place, form)| program(&place, form)).collect(),
+        steps: steps.into_iter().map(|(_, step)| step).collect(),
+        faults,
+        expect: expect(root, form.expect),
+    })
+}
+
+fn check_models(root: &Place<'_>, entries: &[Entry]) {
+    for (place, entry) in root.items_of("model").iter().zip(entries) {
+        if let (Some(when), Some(pattern)) = (place.get("when"), &entry.when) {
+            names::check_pattern(&when, pattern);
+        }
+        if let (Some(model), Some(_)) = (place.get("model"), &entry.agent) {
+            model.refuse_key("`agent` and `model` are both given", "keep one of them");
+        }
+        if entry.says.is_none() && entry.asks.is_empty() && entry.fault.is_none() {
+            place.refuse("this answer is empty", "add `says`, `asks` or `fault`");
+        }
+    }
+}
+
+fn program(place: &Place<'_>, form: ProgramForm) -> Program {
+    let ProgramForm { run, stdout, exit, takes, writes } = form;
+    Program {
+        run: match run {
+            RunForm::Exactly(arguments) => Run::Exactly(arguments),
+            RunForm::Matching(pattern) => {
+                if let Some(run) = place.get("run") {
+                    names::check_pattern(&run, &pattern);
+                }
+                Run::Matching(pattern)
+            }
+        },
+        stdout,
+        exit,
+        takes: match takes {
+            None => Takes::Time(Time(Duration::ZERO)),
+            Some(TakesForm::Time(time)) => Takes::Time(time),
+            Some(TakesForm::Forever) => Takes::Forever,
+        },
+        writes: files::read(place, "writes", writes),
+    }
+}
+
+fn expect(root: &Place<'_>, form: ExpectForm) -> Expect {
+    let Some(place) = root.get("expect") else {
+        return Expect::default();
+    };
+    let ExpectForm { files, agents, model_calls, ignore: ignored } = form;
+    if let Some(files) = place.get("files") {
+        names::check_patterns(&files);
+    }
+    let mut ignore = BTreeMap::new();
+    for (place, form) in place.items_of("ignore").iter().zip(ignored) {
+        if ignore.insert(form.invariant, form.reason).is_some() {
+            let name = place.get("invariant").map(|place| place.shown()).unwrap_or_default();
+            place.refuse(&format!("{name} is ignored already"), "remove one of the two");
+        }
+    }
+    Expect { files: files::read(&place, "files", files), agents, model_calls, ignore }
+}
+
+#[cfg(test)]
+#[path = "scenario_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "told_tests.rs"]
+mod told_tests;
+
+#[cfg(test)]
+#[path = "told_parts_tests.rs"]
+mod told_parts_tests;

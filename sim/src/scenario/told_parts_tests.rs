@@ -1,0 +1,287 @@
+//! What is told about steps, models and faults that make no sense, alone or together.
+
+use super::told_tests::told;
+
+#[test]
+fn a_step_has_one_action_and_only_its_keys() {
+    let text = r#"[[step]]
+name = "a"
+[[step]]
+call = "send"
+sleep = "1s"
+[[step]]
+sleep = "1s"
+params = {}
+serve = []
+nth = 2
+[[step]]
+sleep = "1s"
+at = "1s"
+on = "tool_started"
+[[step]]
+call = "creat_agent"
+[[step]]
+call = "send"
+[[step]]
+call = "list_agents"
+agent = "a"
+[[step]]
+call = "list_agents"
+expect = {}
+expect_error = {}
+save = { a = "" }
+"#;
+    let expected = r#"s.toml:3:1: step[0]: this step does nothing
+  hint: give it one of call, watch, unwatch, confirm, raw, disconnect, sleep, stop, start, files
+s.toml:5:1: step[1]: `call` and `sleep` are both given
+  hint: make two steps of it
+s.toml:10:1: step[2].params: does not belong to `sleep`
+  hint: it belongs to `call`
+s.toml:11:1: step[2].serve: does not belong to `sleep`
+  hint: it belongs to `start`
+s.toml:12:1: step[2].nth: belongs to `on`
+  hint: add `on`, or remove it
+s.toml:16:1: step[3].on: of `at`, `after` and `on` a step has at most one
+  hint: keep one of them
+s.toml:18:8: step[4].call: there is no method "creat_agent"
+  hint: did you mean `create_agent`?
+s.toml:20:8: step[5].call: "send" is a method of an agent
+  hint: say whose: agent = "…"
+s.toml:23:9: step[6].agent: "list_agents" is a method of the server, not of an agent
+  hint: remove `agent`; what the method is about goes into `params`
+s.toml:27:16: step[7].expect_error: a call has a result or an error, not both
+  hint: keep `expect` or `expect_error`
+s.toml:28:8: step[7].save: an error has no result to save from
+  hint: remove `save`
+"#;
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn steps_are_named_once_and_before_they_are_used() {
+    let text = r#"[[step]]
+after = "go"
+sleep = "1s"
+[[step]]
+name = "go"
+sleep = "1s"
+[[step]]
+name = "go"
+after = "gone"
+client = "server"
+sleep = "1s"
+"#;
+    let expected = r#"s.toml:4:9: step[0].after: the step "go" does not come before this one
+  hint: move one of the two
+s.toml:10:8: step[2].name: another step is called "go"
+  hint: choose another name
+s.toml:11:9: step[2].after: there is no step "gone"
+  hint: earlier steps are: go
+s.toml:12:10: step[2].client: "server" is a host of its own
+  hint: choose another name
+"#;
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn a_string_uses_only_what_an_earlier_step_saved() {
+    let text = r#"[[step]]
+call = "list_agents"
+params = { a = ["${first}"] }
+headers = { x = "${seq}${n}${token}$${first}" }
+save = { first = "/agents/0", "a b" = "agents", n = "/~2" }
+[[step]]
+call = "list_agents"
+params = { a = "${first} ${frist} ${" }
+"#;
+    let expected = r#"s.toml:5:17: step[0].params.a[0]: no earlier step saves "first"
+  hint: write $${ for a plain ${; names are: n, seq, token
+s.toml:7:31: step[0].save."a b": this is no name
+  hint: use letters, digits and `_`
+s.toml:7:39: step[0].save."a b": expected a JSON pointer, found a string "agents"
+  hint: write it like "/agents/0/agent_id"
+s.toml:7:49: step[0].save.n: this name has a meaning of its own
+  hint: choose another name
+s.toml:7:53: step[0].save.n: expected a JSON pointer, found a string "/~2"
+  hint: write it like "/agents/0/agent_id"
+s.toml:10:16: step[1].params.a: no earlier step saves "frist"
+  hint: did you mean `first`?
+s.toml:10:16: step[1].params.a: this `${` is not closed
+  hint: write $${ for a plain ${
+"#;
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn faults_happen_to_hosts_that_exist() {
+    let text = r#"[[step]]
+client = "alice"
+sleep = "1s"
+[[fault]]
+kind = "crash"
+at = "1s"
+host = "sever"
+[[fault]]
+kind = "hold"
+at = "1s"
+between = ["alice", "bob"]
+"#;
+    let expected = r#"s.toml:9:8: fault[0].host: there is no host "sever"
+  hint: did you mean `server`?
+s.toml:13:21: fault[1].between[1]: there is no host "bob"
+  hint: there are: server, model, alice
+"#;
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn patterns_are_compiled_when_the_file_is_read() {
+    let text = r#"[[model]]
+when = "("
+says = "x"
+[[program]]
+run = "a{2,1}"
+[[step]]
+call = "list_agents"
+expect = { a = ["re:[", "re:^${n}$"] }
+[expect]
+files = { "/x" = "re:*" }
+"#;
+    let expected = r#"s.toml:4:8: model[0].when: "(" is no regular expression
+  hint: unclosed group
+s.toml:7:7: program[0].run: "a{2,1}" is no regular expression
+  hint: invalid repetition count range, the start must be <= the end
+s.toml:10:17: step[0].expect.a[0]: "[" is no regular expression
+  hint: unclosed character class
+s.toml:12:18: expect.files."/x": "*" is no regular expression
+  hint: repetition operator missing expression
+"#;
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn an_answer_is_for_somebody_and_says_something() {
+    let text = r#"[[model]]
+agent = "a"
+model = "b"
+"#;
+    let expected = "s.toml:3:1: model[0]: this answer is empty
+  hint: add `says`, `asks` or `fault`
+s.toml:5:1: model[0].model: `agent` and `model` are both given
+  hint: keep one of them
+";
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn a_fault_makes_sense() {
+    let text = r#"[[fault]]
+kind = "crash"
+[[fault]]
+kind = "crash"
+at = "1s"
+rate = 0.5
+[[fault]]
+kind = "io_error"
+every = "0s"
+host = "model"
+by = "1s"
+[[fault]]
+kind = "delay"
+at = "1s"
+by = "-1s"
+[[fault]]
+kind = "clock_jump"
+at = "1s"
+[[fault]]
+kind = "crash"
+at = "1s"
+between = ["server", "model"]
+[[fault]]
+kind = "hold"
+at = "1s"
+between = ["server", "server"]
+[[fault]]
+kind = "files"
+at = "1s"
+for = "1s"
+[[fault]]
+kind = "crash"
+on = "pint:1"
+"#;
+    let expected = r#"s.toml:3:1: fault[0]: it is not said when this happens
+  hint: add `at`, `on`, `every` or `rate`
+s.toml:8:1: fault[1].rate: of `at`, `on`, `every` and `rate` a fault has exactly one
+  hint: keep one of them
+s.toml:8:1: fault[1].rate: this kind happens to no message and no operation
+  hint: use `at` or `every`
+s.toml:11:9: fault[2].every: this would never let time pass
+  hint: use a time above 0
+s.toml:12:8: fault[2].host: this kind happens to the server only
+  hint: use "server"
+s.toml:13:1: fault[2].by: belongs to `delay` and `clock_jump`
+  hint: remove it
+s.toml:17:6: fault[3].by: a message cannot arrive earlier
+  hint: remove the `-`
+s.toml:18:1: fault[4]: `by` is missing
+  hint: say by how much: by = "200ms"
+s.toml:24:11: fault[5].between: this kind happens to no link
+  hint: use `host`
+s.toml:28:11: fault[6].between: a link has two ends
+  hint: name two hosts
+s.toml:29:1: fault[7]: `files` is missing
+  hint: say what changes: files = { "/path" = "text" }
+s.toml:32:1: fault[7].for: changed files stay changed
+  hint: remove it
+s.toml:35:6: fault[8].on: expected an event, a point or a file operation, found "pint:1"
+  hint: write it like "event:tool_started", "point:17" or "fs:open:/project/x"
+"#;
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn what_comes_later_is_refused_by_name() {
+    let text = r#"wire = "anthropic"
+[[step]]
+watch = {}
+[[step]]
+unwatch = true
+[[step]]
+confirm = { tool = "t", decision = "deny" }
+[[step]]
+on = "event:e"
+sleep = "1s"
+[[fault]]
+kind = "crash"
+on = "event:e"
+[[fault]]
+kind = "crash"
+on = "point:1"
+[[fault]]
+kind = "files"
+files = {}
+on = "fs:open:/x"
+[[mcp]]
+name = "m"
+"#;
+    let expected = "s.toml:3:1: wire: not yet: the Anthropic wire
+  hint: remove it; a later version has it
+s.toml:5:1: step[0].watch: not yet: event streams
+  hint: remove it; a later version has it
+s.toml:7:1: step[1].unwatch: not yet: event streams
+  hint: remove it; a later version has it
+s.toml:9:1: step[2].confirm: not yet: confirmations
+  hint: remove it; a later version has it
+s.toml:11:1: step[3].on: not yet: acting at an event
+  hint: remove it; a later version has it
+s.toml:15:1: fault[0].on: not yet: faults at an event
+  hint: remove it; a later version has it
+s.toml:18:1: fault[1].on: not yet: faults at a durable point
+  hint: remove it; a later version has it
+s.toml:22:1: fault[2].on: not yet: faults at a file operation
+  hint: remove it; a later version has it
+s.toml:23:3: mcp: not yet: MCP servers
+  hint: remove it; a later version has it
+";
+    assert_eq!(told(text), expected);
+}
