@@ -8,4 +8,5 @@ compile_error!(
      tasks are lost; .cargo/config.toml sets it, unless a RUSTFLAGS variable replaces that"
 );
 
+pub mod disk; // files and databases that lose what was not synced
 pub mod conform; // what every world must keep, real or simulated
