@@ -195,9 +195,8 @@ impl State {
             Body::Dir(entries) if !entries.now.is_empty() => {
                 Err(io::ErrorKind::DirectoryNotEmpty.into())
             }
-            Body::Dir(_) => Ok(()),
             Body::File { .. } | Body::Link(_) if is_dir => Err(io::ErrorKind::NotADirectory.into()),
-            Body::File { .. } | Body::Link(_) => Ok(()),
+            Body::Dir(_) | Body::File { .. } | Body::Link(_) => Ok(()),
         }
     }
 

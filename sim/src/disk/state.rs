@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::content::Content;
-use super::crash::{Chance, CrashMode};
+use super::crash::{Chance, CrashMode, below};
 use super::fault::{Errno, Fault, Faults, Gone};
 use super::journal::{Journal, Renaming};
 
@@ -143,15 +143,18 @@ impl State {
         }
     }
 
-    /// The content, about to change at the time of the operation.
     fn content_mut(&mut self, id: NodeId) -> &mut Content {
-        let time = self.time;
-        let node = self.node_mut(id);
-        node.now.modified = time;
-        match &mut node.body {
+        match &mut self.node_mut(id).body {
             Body::File { content, .. } => content,
             Body::Dir(_) | Body::Link(_) => unreachable!("only a regular file is opened as one"),
         }
+    }
+
+    /// The content, which changes at the time of the operation.
+    fn modify(&mut self, id: NodeId) -> &mut Content {
+        let time = self.time;
+        self.node_mut(id).now.modified = time;
+        self.content_mut(id)
     }
 
     pub(super) fn write(&mut self, id: NodeId, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -169,7 +172,7 @@ impl State {
                 (bytes.len(), None)
             };
         if taken > 0 {
-            self.content_mut(id).write(&bytes[..taken], offset);
+            self.modify(id).write(&bytes[..taken], offset);
         }
         failure.map_or_else(|| self.count(), Err)
     }
@@ -177,20 +180,20 @@ impl State {
     pub(super) fn set_len(&mut self, id: NodeId, len: u64) -> io::Result<()> {
         let len = position(len, 0)?;
         // Growing takes no room: what was never written has no block.
-        self.content_mut(id).set_len(len);
+        self.modify(id).set_len(len);
         self.count()
     }
 
     pub(super) fn sync_file(&mut self, id: NodeId) -> io::Result<()> {
         if self.faults.strikes(Fault::FsyncError) {
-            self.content_mut_unchanged(id).forget_unsynced();
+            self.content_mut(id).forget_unsynced();
             return Err(Errno::Io.into());
         }
         self.count()?;
         if self.faults.strikes(Fault::FsyncLies) {
             return Ok(());
         }
-        self.content_mut_unchanged(id).sync();
+        self.content_mut(id).sync();
         let node = self.node_mut(id);
         node.durable = node.now.clone();
         Ok(())
@@ -223,13 +226,6 @@ impl State {
             return Err(Gone.into());
         }
         Ok(())
-    }
-
-    fn content_mut_unchanged(&mut self, id: NodeId) -> &mut Content {
-        match &mut self.node_mut(id).body {
-            Body::File { content, .. } => content,
-            Body::Dir(_) | Body::Link(_) => unreachable!("only a regular file is opened as one"),
-        }
     }
 
     pub(super) fn entries_mut(&mut self, id: NodeId) -> &mut Entries {
@@ -270,7 +266,7 @@ impl State {
                 CrashMode::LoseAll => false,
                 CrashMode::KeepAll => true,
                 // Only where there is something to decide, so that a run's draws stay few.
-                CrashMode::Torn => node.now != node.durable && chance() % 2 == 0,
+                CrashMode::Torn => node.now != node.durable && below(chance, 2) == 0,
             };
             if kept {
                 node.durable = node.now.clone();

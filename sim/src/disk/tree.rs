@@ -121,9 +121,9 @@ impl State {
             return Ok(found);
         }
         let body = Body::Dir(Entries { parent: Some(dir), ..Entries::default() });
-        let made = self.add(0o755, body);
-        self.settle_name(dir, name, made);
-        Ok(made)
+        let new = self.add(0o755, body);
+        self.settle_name(dir, name, new);
+        Ok(new)
     }
 
     fn settle_new(&mut self, dir: NodeId, name: &OsStr, mode: u32, body: Body) -> io::Result<()> {
@@ -132,8 +132,8 @@ impl State {
         {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        let made = self.add(mode, body);
-        self.settle_name(dir, name, made);
+        let new = self.add(mode, body);
+        self.settle_name(dir, name, new);
         Ok(())
     }
 

@@ -1,5 +1,5 @@
 //! SQLite itself, unchanged, on a simulated disk: its recovery is part of every crash.
-//! The only unsafe code. Each function translates one C call and decides nothing; what SQLite is
+//! The only unsafe code, with its leaf. Each function translates one C call and decides nothing; what SQLite is
 //! answered is in `database`.
 //!
 //! There is no shared memory: a database goes into WAL mode only after `PRAGMA
@@ -9,7 +9,9 @@
 //! seeds it whenever it opens a database, so one simulation after another starts it from its own
 //! seed; two at the same time in one process would disturb each other.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+mod file; // what SQLite does to an open file
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,8 +21,8 @@ use nexus3::world::Sqlite;
 use rusqlite::{Connection, Error, OpenFlags, ffi};
 
 use super::Disk;
-use super::database::{Base, Code, DatabaseFile};
-use super::levels::Level;
+use super::database::{Base, Code};
+use file::FileSlot;
 
 /// The databases of a simulated disk.
 pub struct Databases {
@@ -59,7 +61,8 @@ impl std::fmt::Debug for Databases {
 /// Starts SQLite's generator again. `SQLITE_TESTCTRL_PRNG_RESET` does nothing in this version.
 fn seed(number: u64) {
     // Zero would ask for the operating system's numbers.
-    let seed = i32::from_le_bytes((number as u32 | 1).to_le_bytes());
+    let [first, second, third, fourth, ..] = number.to_le_bytes();
+    let seed = c_int::from_le_bytes([first | 1, second, third, fourth]);
     let no_database = ptr::null_mut::<ffi::sqlite3>();
     // SAFETY: this verb takes an int and a pointer that may be null, and only sets a number.
     unsafe { ffi::sqlite3_test_control(ffi::SQLITE_TESTCTRL_PRNG_SEED, seed, no_database) };
@@ -116,7 +119,7 @@ impl Slot {
             xDlClose: None,
             xRandomness: Some(randomness),
             xSleep: Some(sleep),
-            xCurrentTime: Some(current_time),
+            xCurrentTime: None,
             xGetLastError: None,
             xCurrentTimeInt64: Some(current_time_int64),
             xSetSystemCall: None,
@@ -144,42 +147,6 @@ unsafe fn path<'a>(path: *const c_char) -> &'a Path {
     Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()))
 }
 
-/// What SQLite allocates for an open file: its own part first, then ours.
-#[repr(C)]
-struct FileSlot {
-    own: ffi::sqlite3_file,
-    file: *mut DatabaseFile,
-}
-
-static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    iVersion: 1,
-    xClose: Some(close),
-    xRead: Some(read),
-    xWrite: Some(write),
-    xTruncate: Some(truncate),
-    xSync: Some(sync),
-    xFileSize: Some(file_size),
-    xLock: Some(lock),
-    xUnlock: Some(unlock),
-    xCheckReservedLock: Some(check_reserved_lock),
-    xFileControl: Some(file_control),
-    xSectorSize: Some(sector_size),
-    xDeviceCharacteristics: Some(device_characteristics),
-    xShmMap: None,
-    xShmLock: None,
-    xShmBarrier: None,
-    xShmUnmap: None,
-    xFetch: None,
-    xUnfetch: None,
-};
-
-/// # Safety
-/// `file` was opened by `open` and is not yet closed; SQLite makes one call at a time on a file.
-unsafe fn opened<'a>(file: *mut ffi::sqlite3_file) -> &'a mut DatabaseFile {
-    // SAFETY: `open` put a pointer from `Box::into_raw` there, which only `close` takes back.
-    unsafe { &mut *(*file.cast::<FileSlot>()).file }
-}
-
 fn told(result: Result<(), Code>) -> c_int {
     match result {
         Ok(()) => ffi::SQLITE_OK,
@@ -187,23 +154,8 @@ fn told(result: Result<(), Code>) -> c_int {
     }
 }
 
-fn offset(offset: ffi::sqlite3_int64) -> u64 {
-    offset.try_into().expect("SQLite counts bytes from 0")
-}
-
 fn len(count: c_int) -> usize {
     count.try_into().expect("SQLite counts bytes from 0")
-}
-
-fn level(level: c_int) -> Level {
-    match level {
-        ffi::SQLITE_LOCK_NONE => Level::None,
-        ffi::SQLITE_LOCK_SHARED => Level::Shared,
-        ffi::SQLITE_LOCK_RESERVED => Level::Reserved,
-        ffi::SQLITE_LOCK_PENDING => Level::Pending,
-        ffi::SQLITE_LOCK_EXCLUSIVE => Level::Exclusive,
-        other => unreachable!("SQLite has no lock {other}"),
-    }
 }
 
 unsafe extern "C" fn open(
@@ -213,9 +165,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     flags_out: *mut c_int,
 ) -> c_int {
-    let slot = file.cast::<FileSlot>();
-    // SAFETY: SQLite gives `szOsFile` bytes, aligned for pointers. Null: there is nothing to close.
-    unsafe { (*slot).own.pMethods = ptr::null() };
+    // SAFETY: SQLite gives `szOsFile` bytes, aligned for pointers.
+    unsafe { FileSlot::clear(file) };
     // SAFETY: SQLite calls with the file system that was registered; a name is null or a string.
     let result = unsafe { base(vfs) }.and_then(|base| {
         if name.is_null() { base.open_nameless() } else { base.open(unsafe { path(name) }, flags) }
@@ -229,10 +180,9 @@ unsafe extern "C" fn open(
     } else {
         flags
     };
-    // SAFETY: `slot` as above; `flags_out` is null or SQLite's to be set.
+    // SAFETY: `file` as above; `flags_out` is null or SQLite's to be set.
     unsafe {
-        (*slot).file = Box::into_raw(Box::new(opened));
-        (*slot).own.pMethods = &raw const METHODS;
+        FileSlot::fill(file, opened);
         if !flags_out.is_null() {
             *flags_out = given;
         }
@@ -317,15 +267,6 @@ unsafe extern "C" fn sleep(_vfs: *mut ffi::sqlite3_vfs, microseconds: c_int) -> 
     microseconds
 }
 
-unsafe extern "C" fn current_time(vfs: *mut ffi::sqlite3_vfs, out: *mut f64) -> c_int {
-    let mut ms = 0;
-    // SAFETY: the arguments are SQLite's own, and a number of ours.
-    let code = unsafe { current_time_int64(vfs, &raw mut ms) };
-    // SAFETY: SQLite gives a place for the answer.
-    unsafe { *out = ms as f64 / 86_400_000.0 };
-    code
-}
-
 unsafe extern "C" fn current_time_int64(
     vfs: *mut ffi::sqlite3_vfs,
     out: *mut ffi::sqlite3_int64,
@@ -339,97 +280,4 @@ unsafe extern "C" fn current_time_int64(
         }
         Err(code) => code,
     }
-}
-
-unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    let slot = file.cast::<FileSlot>();
-    // SAFETY: SQLite closes an open file once; the pointer came from `Box::into_raw` in `open`.
-    unsafe {
-        drop(Box::from_raw((*slot).file));
-        (*slot).file = ptr::null_mut();
-        (*slot).own.pMethods = ptr::null();
-    }
-    ffi::SQLITE_OK
-}
-
-unsafe extern "C" fn read(
-    file: *mut ffi::sqlite3_file,
-    out: *mut c_void,
-    count: c_int,
-    from: ffi::sqlite3_int64,
-) -> c_int {
-    // SAFETY: the file is open and `out` has room for `count` bytes, which SQLite owns.
-    let (file, bytes) =
-        unsafe { (opened(file), slice::from_raw_parts_mut(out.cast::<u8>(), len(count))) };
-    told(file.read(bytes, offset(from)))
-}
-
-unsafe extern "C" fn write(
-    file: *mut ffi::sqlite3_file,
-    bytes: *const c_void,
-    count: c_int,
-    to: ffi::sqlite3_int64,
-) -> c_int {
-    // SAFETY: the file is open and `bytes` are `count` bytes, which SQLite owns.
-    let (file, bytes) =
-        unsafe { (opened(file), slice::from_raw_parts(bytes.cast::<u8>(), len(count))) };
-    told(file.write(bytes, offset(to)))
-}
-
-unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_int64) -> c_int {
-    // SAFETY: the file is open.
-    told(unsafe { opened(file) }.truncate(offset(size)))
-}
-
-unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int {
-    // SAFETY: the file is open.
-    told(unsafe { opened(file) }.sync())
-}
-
-unsafe extern "C" fn file_size(
-    file: *mut ffi::sqlite3_file,
-    out: *mut ffi::sqlite3_int64,
-) -> c_int {
-    // SAFETY: the file is open.
-    told(unsafe { opened(file) }.len().map(|len| {
-        let len = len.try_into().expect("a file is smaller than memory");
-        // SAFETY: SQLite gives a place for the answer.
-        unsafe { *out = len };
-    }))
-}
-
-unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, wanted: c_int) -> c_int {
-    // SAFETY: the file is open.
-    told(unsafe { opened(file) }.lock(level(wanted)))
-}
-
-unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, wanted: c_int) -> c_int {
-    // SAFETY: the file is open.
-    unsafe { opened(file) }.unlock(level(wanted));
-    ffi::SQLITE_OK
-}
-
-unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, out: *mut c_int) -> c_int {
-    // SAFETY: the file is open, and SQLite gives a place for the answer.
-    unsafe { *out = opened(file).is_reserved().into() };
-    ffi::SQLITE_OK
-}
-
-unsafe extern "C" fn file_control(
-    _file: *mut ffi::sqlite3_file,
-    _verb: c_int,
-    _argument: *mut c_void,
-) -> c_int {
-    // All verbs are hints or questions that SQLite can do without.
-    ffi::SQLITE_NOTFOUND
-}
-
-unsafe extern "C" fn sector_size(_file: *mut ffi::sqlite3_file) -> c_int {
-    // What `os_unix.c` says of every disk.
-    4096
-}
-
-unsafe extern "C" fn device_characteristics(_file: *mut ffi::sqlite3_file) -> c_int {
-    // A torn write touches nothing beside it. `os_unix.c` says so of every disk, and here it is true.
-    ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }

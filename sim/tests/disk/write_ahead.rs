@@ -25,7 +25,7 @@ enum Mistake {
 
 /// A record is its payload and the sum of it; the log is one record after another.
 fn record(number: u8) -> Vec<u8> {
-    let payload: Vec<u8> = (0..PAYLOAD_BYTES).map(|at| number ^ (at % 251) as u8).collect();
+    let payload: Vec<u8> = (0..=250).cycle().take(PAYLOAD_BYTES).map(|at| number ^ at).collect();
     [sum(&payload).to_le_bytes().to_vec(), payload].concat()
 }
 
