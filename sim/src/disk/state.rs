@@ -158,9 +158,6 @@ impl State {
     }
 
     pub(super) fn write(&mut self, id: NodeId, bytes: &[u8], offset: u64) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
         let offset = position(offset, bytes.len())?;
         let allocated = self.content(id).allocated();
         let (taken, failure) =

@@ -2,7 +2,9 @@
 //! programs that trust it too much.
 
 mod conformance; // the same suites as the real disk
+mod differential; // random operations against the real disk
 mod model; // random operations against a map
+mod permissions; // what modes allow
 mod crashes; // what a power cut takes, and what it does not
 mod faults; // what goes wrong with the power on
 mod write_ahead; // a small program, right and wrong, at every crash point
