@@ -13,6 +13,7 @@ pub mod http_client; // outgoing HTTP over any net
 pub mod pipes; // a net in memory
 pub mod conform; // what every world must keep, real or simulated
 pub mod scenario; // what a run is made of
+pub mod disk; // a disk that loses what was not synced
 pub mod machine; // the seams of one simulated machine
 pub mod pipes; // sockets without a network
 pub mod http_client; // outgoing HTTP over any net
