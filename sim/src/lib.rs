@@ -8,14 +8,12 @@ compile_error!(
      tasks are lost; .cargo/config.toml sets it, unless a RUSTFLAGS variable replaces that"
 );
 
-pub mod model; // the model host: scripted models as an HTTP server
-pub mod http_client; // outgoing HTTP over any net
-pub mod pipes; // a net in memory
-pub mod conform; // what every world must keep, real or simulated
+pub mod cli; // the command line
 pub mod scenario; // what a run is made of
-pub mod disk; // a disk that loses what was not synced
+pub mod play; // a scenario, from its first step to its last check
+pub mod model; // models that say what is scripted
 pub mod machine; // the seams of one simulated machine
+pub mod disk; // a disk that loses what was not synced
 pub mod pipes; // sockets without a network
 pub mod http_client; // outgoing HTTP over any net
-pub mod model; // models that say what is scripted
 pub mod conform; // what every world must keep, real or simulated

@@ -1,7 +1,7 @@
 //! The seams of a simulated machine pass the suites of the real one.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn play(name: &str, mut stage: Stage) -> Exit {
         let output = Arc::clone(&stage.stdout);
         stage.start(async move {
             let _output = output;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
     };
     match name {
@@ -137,8 +137,9 @@ async fn raised_signals_keep_the_contract_of_signals() {
 #[tokio::test(start_paused = true)]
 async fn acts_keep_the_contract_of_programs() {
     let scratch = tempfile::tempdir().expect("there is room for a temporary directory");
-    let scratch: &Path = &scratch.path().canonicalize().expect("it exists");
-    conform::programs(&machine(Arc::default()), &cast(), scratch).await;
+    let world = machine(Arc::default());
+    let scratch = world.fs.canonical(scratch.path()).expect("it exists");
+    conform::programs(&world, &cast(), &scratch).await;
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -43,7 +43,8 @@ pub struct NexusClient {
     address: SocketAddr,
     token: Option<SecretString>,
     name: String,
-    agent: Option<AgentId>,
+    /// What every request says besides: later ones replace earlier ones of the same name.
+    headers: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for NexusClient {
@@ -89,7 +90,7 @@ impl ClientError {
 
 impl NexusClient {
     pub fn new(net: Arc<dyn Net>, address: SocketAddr, token: Option<SecretString>) -> Self {
-        Self { net, address, token, name: "client".to_owned(), agent: None }
+        Self { net, address, token, name: "client".to_owned(), headers: Vec::new() }
     }
 
     /// Names this client in messages and logs.
@@ -101,8 +102,14 @@ impl NexusClient {
 
     /// Calls in the name of an agent, with no more than its rights.
     #[must_use]
-    pub fn acting_as(mut self, agent: AgentId) -> Self {
-        self.agent = Some(agent);
+    pub fn acting_as(self, agent: &AgentId) -> Self {
+        self.with_header("x-nexus-agent", agent.as_str())
+    }
+
+    /// Adds a header to every request, or replaces the one the client would send.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -245,18 +252,22 @@ impl NexusClient {
         body: String,
     ) -> Result<(StatusCode, Bytes), ClientError> {
         let mut request = request
-            .header(HOST, self.address.to_string())
+            // Servers are local, whatever leads to them.
+            .header(HOST, format!("localhost:{}", self.address.port()))
             .header(CONTENT_TYPE, "application/json")
             .header("x-nexus-client", &self.name);
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose_secret()));
         }
-        if let Some(agent) = &self.agent {
-            request = request.header("x-nexus-agent", agent.as_str());
-        }
-        let request = request
+        let mut request = request
             .body(Full::new(Bytes::from(body)))
             .map_err(|error| self.protocol(error.to_string()))?;
+        for (name, value) in &self.headers {
+            let header = name.parse::<HeaderName>().ok().zip(HeaderValue::from_str(value).ok());
+            let (name, value) =
+                header.ok_or_else(|| self.protocol(format!("{name} is no valid header")))?;
+            request.headers_mut().insert(name, value);
+        }
         let broken = |error: hyper::Error| self.protocol(error.to_string());
         let stream = timeout(CLIENT_CONNECT_MAX, self.net.connect(self.address))
             .await

@@ -69,7 +69,7 @@ impl Stage {
     }
 
     pub fn acting_as(&self, agent: &AgentId) -> NexusClient {
-        self.server.client.clone().acting_as(agent.clone())
+        self.server.client.clone().acting_as(agent)
     }
 
     /// Sends in the background and waits there.
@@ -154,6 +154,7 @@ fn config(model: &Model) -> Config {
         max_output: MAX_OUTPUT,
     };
     let provider = ProviderConfig {
+        script: None,
         kind: ProviderKind::Vllm,
         base_url: Some(model.base_url.clone()),
         api_key_env: None,

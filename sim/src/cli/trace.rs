@@ -1,0 +1,66 @@
+//! Everything that is traced in a run, with virtual time: what `twice` compares.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Collects traced lines. Cloning shares them.
+#[derive(Clone, Debug, Default)]
+pub struct Tracing {
+    lines: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Tracing {
+    pub fn install() -> Self {
+        let tracing = Self::default();
+        let layer = tracing_subscriber::fmt::layer()
+            .with_writer(tracing.clone())
+            .with_ansi(false)
+            .with_timer(VirtualTime);
+        let installed = tracing_subscriber::registry()
+            .with(tracing_subscriber::filter::LevelFilter::TRACE)
+            .with(layer)
+            .try_init();
+        installed.expect("only this installs a subscriber");
+        tracing
+    }
+
+    /// What was traced since the last time.
+    pub fn take(&self) -> String {
+        let lines = std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner));
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+}
+
+impl io::Write for Tracing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Tracing {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+struct VirtualTime;
+
+impl FormatTime for VirtualTime {
+    fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
+        let elapsed = turmoil::sim_elapsed().unwrap_or_default();
+        write!(writer, "{:>10.3}s", elapsed.as_secs_f64())
+    }
+}

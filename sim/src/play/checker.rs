@@ -1,0 +1,167 @@
+//! The eyes of the invariants: a host of its own that asks the server what a client could ask, once
+//! the steps are over. It belongs to no scenario and stands in no transcript.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nexus3::client::{ClientError, NexusClient};
+use nexus3::id::{AgentId, RequestId};
+use nexus3::message::Message;
+use nexus3::rpc::method::{AgentEntry, GetMessagesParams, GetRequestResult};
+use secrecy::SecretString;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::machine::TurmoilNet;
+use crate::scenario::SERVER;
+
+/// How long, in virtual time, a server may take to come to rest once nothing disturbs it.
+const REST_MAX: Duration = Duration::from_hours(2);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const PAGE: u64 = 2000;
+
+#[derive(Debug, Default)]
+pub struct Desk {
+    /// Held for one look at a time; nothing is awaited under it.
+    state: Mutex<State>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    order: Option<Order>,
+    survey: Option<Survey>,
+    connections: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Order {
+    Survey { server: SocketAddr, token: Option<SecretString>, requests: Vec<(AgentId, RequestId)> },
+    CountConnections,
+}
+
+/// What the server says of itself at rest.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    pub agents: Vec<AgentEntry>,
+    /// `None` for a request the server does not know.
+    pub requests: BTreeMap<(AgentId, RequestId), Option<GetRequestResult>>,
+    pub conversations: BTreeMap<AgentId, Vec<Arc<Message>>>,
+    /// What keeps it from rest, or from answering.
+    pub trouble: Option<String>,
+}
+
+impl Desk {
+    pub fn survey(
+        &self,
+        server: SocketAddr,
+        token: Option<SecretString>,
+        requests: Vec<(AgentId, RequestId)>,
+    ) {
+        self.order(Order::Survey { server, token, requests });
+    }
+
+    pub fn take_survey(&self) -> Option<Survey> {
+        self.state().survey.take()
+    }
+
+    pub fn count_connections(&self) {
+        self.order(Order::CountConnections);
+    }
+
+    pub fn take_connections(&self) -> Option<usize> {
+        self.state().connections.take()
+    }
+
+    fn order(&self, order: Order) {
+        self.state().order = Some(order);
+        self.news.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub async fn live(desk: Arc<Desk>) {
+    loop {
+        let news = desk.news.notified();
+        let order = desk.state().order.take();
+        match order {
+            None => news.await,
+            Some(Order::CountConnections) => {
+                let count = turmoil::established_tcp_stream_count_on(SERVER);
+                desk.state().connections = Some(count);
+            }
+            Some(Order::Survey { server, token, requests }) => {
+                let client = NexusClient::new(Arc::new(TurmoilNet), server, token).named("checker");
+                let survey = survey(&client, requests).await;
+                desk.state().survey = Some(survey);
+            }
+        }
+    }
+}
+
+async fn survey(client: &NexusClient, requests: Vec<(AgentId, RequestId)>) -> Survey {
+    let mut survey = Survey::default();
+    if let Err(trouble) = look(client, requests, &mut survey).await {
+        survey.trouble = Some(trouble);
+    }
+    survey
+}
+
+async fn look(
+    client: &NexusClient,
+    requests: Vec<(AgentId, RequestId)>,
+    survey: &mut Survey,
+) -> Result<(), String> {
+    survey.agents = at_rest(client).await?;
+    for (agent, request) in requests {
+        let known = match client.get_request(&agent, request.clone()).await {
+            Ok(known) => Some(known),
+            // The agent is gone, or the server was started again since.
+            Err(ClientError::Refused { .. } | ClientError::Rpc { .. }) => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        survey.requests.insert((agent, request), known);
+    }
+    for entry in &survey.agents {
+        let conversation = conversation(client, &entry.agent_id).await?;
+        survey.conversations.insert(entry.agent_id.clone(), conversation);
+    }
+    Ok(())
+}
+
+/// Waits until no agent has anything left to do.
+async fn at_rest(client: &NexusClient) -> Result<Vec<AgentEntry>, String> {
+    let mut waited = Duration::ZERO;
+    loop {
+        let agents = client.list_agents().await.map_err(|error| error.to_string())?.agents;
+        let busy =
+            agents.iter().find(|agent| agent.active_request_id.is_some() || agent.queued > 0);
+        match busy {
+            None => return Ok(agents),
+            Some(busy) if waited >= REST_MAX => {
+                return Err(format!("{} does not come to rest", busy.agent_id));
+            }
+            Some(_) => {
+                sleep(LOOK_EVERY).await;
+                waited += LOOK_EVERY;
+            }
+        }
+    }
+}
+
+async fn conversation(client: &NexusClient, agent: &AgentId) -> Result<Vec<Arc<Message>>, String> {
+    let mut messages = Vec::new();
+    loop {
+        let params = GetMessagesParams { offset: Some(messages.len() as u64), limit: Some(PAGE) };
+        let page = client.get_messages(agent, &params).await.map_err(|error| error.to_string())?;
+        messages.extend(page.messages.into_iter().map(|numbered| numbered.message));
+        if messages.len() >= page.total {
+            return Ok(messages);
+        }
+    }
+}

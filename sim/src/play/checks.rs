@@ -1,0 +1,186 @@
+//! The invariants of a finished run, and what its `[expect]` says.
+
+use std::collections::BTreeMap;
+
+use nexus3::agent::check_pairs;
+use nexus3::id::{AgentId, RequestId};
+use nexus3::message::Message;
+use nexus3::rpc::method::{GetRequestResult, RequestStatus, SendResult};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use super::checker::Survey;
+use super::director::{Sending, Told};
+use super::files;
+use super::theatre::Theatre;
+use crate::scenario::{Expect, Invariant, Scenario};
+
+/// What does not hold, with the invariant it belongs to, if to any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub invariant: Option<Invariant>,
+    pub what: String,
+}
+
+impl Finding {
+    fn of(invariant: Invariant, what: String) -> Self {
+        Self { invariant: Some(invariant), what }
+    }
+
+    pub fn plain(what: String) -> Self {
+        Self { invariant: None, what }
+    }
+}
+
+/// What the server at rest says, against what clients were told.
+pub fn survey(survey: &Survey, sendings: &[Sending], server_start: u64) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(trouble) = &survey.trouble {
+        findings.push(Finding::of(Invariant::Bounds, trouble.clone()));
+    }
+    for (agent, messages) in &survey.conversations {
+        if let Err(broken) = check_pairs(messages.iter().map(AsRef::as_ref)) {
+            findings.push(Finding::of(Invariant::Pairs, format!("{agent}: {broken}")));
+        }
+    }
+    // What an earlier process was asked is gone with it until there is a store.
+    let sendings: Vec<&Sending> =
+        sendings.iter().filter(|sending| sending.server_start == server_start).collect();
+    for sending in &sendings {
+        let key = (sending.agent.clone(), sending.request.clone());
+        if let Some(Some(known)) = survey.requests.get(&key)
+            && let Some(problem) = disagree(sending, known)
+        {
+            let what = format!("{} of {}: {problem}", sending.request, sending.agent);
+            findings.push(Finding::of(Invariant::Answers, what));
+        }
+    }
+    findings.extend(order(survey, &sendings));
+    findings
+}
+
+/// How an outcome that is known differs from what the caller was told.
+fn disagree(sending: &Sending, known: &GetRequestResult) -> Option<String> {
+    let ended = match known.status {
+        RequestStatus::Queued | RequestStatus::Running => {
+            return Some("it has not ended".to_owned());
+        }
+        RequestStatus::Completed | RequestStatus::Cancelled | RequestStatus::Failed => known,
+    };
+    match &sending.outcome {
+        Told::Nothing | Told::Accepted => None,
+        Told::Result(told) => {
+            let kept = ended.result.as_ref().map(result).unwrap_or_default();
+            (*told != kept).then(|| "its caller was told another result".to_owned())
+        }
+        Told::Error(told) => {
+            // A refused repetition of a known id is an answer to the repetition.
+            let refused = (-32003..=-32001).contains(&told.code);
+            let same = ended.error.as_ref() == Some(told);
+            (!refused && !same).then(|| "its caller was told another error".to_owned())
+        }
+    }
+}
+
+fn result(result: &SendResult) -> Value {
+    serde_json::to_value(result).expect("a result has only string keys")
+}
+
+/// Turns of an agent run in the order in which they were accepted. Known for those whose callers did
+/// not wait: they were told in that order.
+fn order(survey: &Survey, sendings: &[&Sending]) -> Vec<Finding> {
+    let mut accepted: BTreeMap<&AgentId, Vec<&RequestId>> = BTreeMap::new();
+    for sending in sendings.iter().filter(|sending| sending.outcome == Told::Accepted) {
+        accepted.entry(&sending.agent).or_default().push(&sending.request);
+    }
+    let mut findings = Vec::new();
+    for (agent, requests) in accepted {
+        let ran =
+            survey.conversations.get(agent).map(|messages| users(messages)).unwrap_or_default();
+        let places: Vec<usize> = requests
+            .iter()
+            .filter_map(|request| ran.iter().position(|content| content.contains(request.as_str())))
+            .collect();
+        if !places.is_sorted() {
+            let what = format!("{agent}: turns did not run in the order of their acceptance");
+            findings.push(Finding::of(Invariant::Order, what));
+        }
+    }
+    findings
+}
+
+fn users(messages: &[std::sync::Arc<Message>]) -> Vec<&str> {
+    let content = |message: &'_ std::sync::Arc<Message>| match message.as_ref() {
+        Message::User { .. } => true,
+        Message::Assistant { .. } | Message::Tool { .. } => false,
+    };
+    messages
+        .iter()
+        .filter(|message| content(message))
+        .filter_map(|message| match message.as_ref() {
+            Message::User { content, .. } => Some(content.as_ref()),
+            Message::Assistant { .. } | Message::Tool { .. } => None,
+        })
+        .collect()
+}
+
+/// What a stopped server must not have left.
+pub fn at_end(theatre: &Theatre, connections: usize) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if connections > 0 {
+        let what = format!("{connections} connections of the stopped server are open");
+        findings.push(Finding::of(Invariant::Bounds, what));
+    }
+    for path in theatre.left_behind() {
+        findings.push(Finding::of(Invariant::Bounds, format!("{path} was left behind")));
+    }
+    let handles = theatre.server.disk.handles();
+    if handles > 0 {
+        let what = format!("{handles} files of the stopped server are open");
+        findings.push(Finding::of(Invariant::Bounds, what));
+    }
+    findings
+}
+
+/// No token and no key in anything that people read.
+pub fn secrets(theatre: &Theatre, scenario: &Scenario) -> Vec<Finding> {
+    let process = theatre.server.process();
+    let tokens = process.secrets.iter().map(|token| token.expose_secret().to_owned());
+    let keys = scenario.env.iter().filter(|(name, _)| name.ends_with("_KEY"));
+    let keys = keys.map(|(_, value)| value.clone());
+    let text = theatre.transcript.text();
+    tokens
+        .chain(keys)
+        .filter(|secret| !secret.is_empty() && text.contains(secret.as_str()))
+        .map(|_| Finding::of(Invariant::Window, "a secret stands in the transcript".to_owned()))
+        .collect()
+}
+
+/// What `[expect]` says.
+pub fn expected(theatre: &Theatre, expect: &Expect, survey: Option<&Survey>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = files::unexpected(&theatre.server.disk, &expect.files)
+        .into_iter()
+        .map(Finding::plain)
+        .collect();
+    if let (Some(expected), Some(survey)) = (&expect.agents, survey) {
+        let mut found: Vec<&str> =
+            survey.agents.iter().map(|agent| agent.agent_id.as_str()).collect();
+        let mut expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        if found != expected {
+            findings
+                .push(Finding::plain(format!("expected the agents {expected:?}, found {found:?}")));
+        }
+    }
+    let calls = theatre.models.model_calls();
+    for (agent, expected) in &expect.model_calls {
+        let found = calls.get(agent).copied().unwrap_or(0);
+        if found != *expected {
+            let what = format!("expected {expected} model calls of {agent}, found {found}");
+            findings.push(Finding::plain(what));
+        }
+    }
+    findings.extend(theatre.watching.failures().into_iter().map(Finding::plain));
+    findings
+}

@@ -1,0 +1,386 @@
+//! Plays the steps of a scenario: each when its time has come, on the host of its client. What it
+//! does between two ticks takes no virtual time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use nexus3::id::{AgentId, RequestId};
+use nexus3::rpc::wire::ErrorObject;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use super::client::{Done, Job, JobId, Work};
+use super::expect;
+use super::files;
+use super::schema::Schema;
+use super::theatre::Theatre;
+use crate::scenario::{Action, Call, Ground, SERVER, Scenario, Step, Substitution, Token, When};
+
+/// A send that a client made, for the invariants.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    pub agent: AgentId,
+    pub request: RequestId,
+    /// Which start of the server took it.
+    pub server_start: u64,
+    pub outcome: Told,
+}
+
+/// What the caller of a send was told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    Result(Value),
+    Error(ErrorObject),
+    /// It did not wait for the turn.
+    Accepted,
+    /// Its connection was cut, or it left.
+    Nothing,
+}
+
+pub struct Director<'a> {
+    steps: &'a [Step],
+    states: Vec<State>,
+    names: Substitution,
+    jobs: BTreeMap<JobId, Playing>,
+    next_job: JobId,
+    schema: Schema,
+    pub sendings: Vec<Sending>,
+    pub failures: Vec<String>,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Running(Running),
+    Ended,
+}
+
+#[derive(Debug)]
+struct Running {
+    /// How many repetitions have been started.
+    started: u64,
+    open: BTreeSet<JobId>,
+    until: Until,
+}
+
+/// What ends a step that no client's job ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    JobsEnd,
+    Time(Duration),
+    ServerIsDown,
+    ServerIsUp,
+}
+
+/// A job and what is expected of it.
+struct Playing {
+    step: usize,
+    action: Action,
+    server_start: u64,
+}
+
+impl std::fmt::Debug for Director<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Director").field("states", &self.states).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Director<'a> {
+    pub fn new(scenario: &'a Scenario) -> Self {
+        Self {
+            steps: &scenario.steps,
+            states: scenario.steps.iter().map(|_| State::Waiting).collect(),
+            names: Substitution::default(),
+            jobs: BTreeMap::new(),
+            next_job: 1,
+            schema: Schema::new(),
+            sendings: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.states.iter().all(|state| matches!(state, State::Ended))
+    }
+
+    /// The steps that have not ended, for a run that took too long.
+    pub fn unfinished(&self) -> Vec<String> {
+        let open = self.steps.iter().zip(&self.states).enumerate();
+        open.filter(|(_, (_, state))| !matches!(state, State::Ended))
+            .map(|(index, (step, _))| label(index, step))
+            .collect()
+    }
+
+    /// Looks at what has ended and starts what is due, until nothing more changes in this tick.
+    pub fn advance(&mut self, theatre: &mut Theatre) {
+        self.collect(theatre);
+        loop {
+            let mut changed = false;
+            for index in 0..self.steps.len() {
+                changed |= match &self.states[index] {
+                    State::Waiting if self.is_due(index, theatre) => {
+                        self.start(index, theatre);
+                        true
+                    }
+                    State::Running(running) if is_over(running, theatre) => {
+                        self.go_on(index, theatre);
+                        true
+                    }
+                    State::Waiting | State::Running(_) | State::Ended => false,
+                };
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn collect(&mut self, theatre: &Theatre) {
+        for desk in theatre.desks.values() {
+            for (job, done) in desk.take_done() {
+                let playing = self.jobs.remove(&job).expect("a job ends once");
+                if let State::Running(running) = &mut self.states[playing.step] {
+                    running.open.remove(&job);
+                }
+                self.judge(&playing, &done);
+            }
+        }
+    }
+
+    fn is_due(&self, index: usize, theatre: &Theatre) -> bool {
+        let step = &self.steps[index];
+        let due = match &step.when {
+            When::AfterPrevious => index == 0 || self.lets_go_on(index - 1),
+            When::At(time) => theatre.elapsed() >= time.0,
+            When::After(name) => self.has_ended(name),
+            // Refused when the file was read.
+            When::OnEvent(_) => false,
+        };
+        due && (theatre.server.is_up() || !needs_server(&step.action))
+    }
+
+    fn lets_go_on(&self, index: usize) -> bool {
+        match &self.states[index] {
+            State::Waiting => false,
+            State::Running(_) => self.steps[index].ground == Ground::Back,
+            State::Ended => true,
+        }
+    }
+
+    fn has_ended(&self, name: &str) -> bool {
+        let named = self.steps.iter().position(|step| step.name.as_deref() == Some(name));
+        let index = named.expect("names were checked when the file was read");
+        matches!(self.states[index], State::Ended)
+    }
+
+    fn start(&mut self, index: usize, theatre: &mut Theatre) {
+        let running = Running { started: 0, open: BTreeSet::new(), until: Until::JobsEnd };
+        self.states[index] = State::Running(running);
+        let step = &self.steps[index];
+        let at_once = match step.ground {
+            Ground::Fore => 1,
+            Ground::Back => step.repeat,
+        };
+        for _ in 0..at_once {
+            self.repeat(index, theatre);
+        }
+    }
+
+    fn go_on(&mut self, index: usize, theatre: &mut Theatre) {
+        let State::Running(running) = &self.states[index] else {
+            unreachable!("only a running step goes on");
+        };
+        if running.started < self.steps[index].repeat {
+            self.repeat(index, theatre);
+        } else {
+            self.states[index] = State::Ended;
+        }
+    }
+
+    /// Starts one repetition of a step.
+    fn repeat(&mut self, index: usize, theatre: &mut Theatre) {
+        let State::Running(running) = &mut self.states[index] else {
+            unreachable!("only a running step repeats");
+        };
+        running.started += 1;
+        self.names.set("n", running.started.to_string().into());
+        let token = theatre.server.process().token.clone();
+        if let Some(token) = &token {
+            self.names.set("token", token.expose_secret().into());
+        }
+        let step = match self.names.step(&self.steps[index]) {
+            Ok(step) => step,
+            Err(unknown) => {
+                self.fail(index, &unknown.to_string());
+                return;
+            }
+        };
+        let until = self.act(index, &step, token, theatre);
+        if let State::Running(running) = &mut self.states[index] {
+            running.until = until;
+        }
+    }
+
+    fn act(
+        &mut self,
+        index: usize,
+        step: &Step,
+        token: Option<SecretString>,
+        theatre: &mut Theatre,
+    ) -> Until {
+        match &step.action {
+            Action::Call(call) => {
+                let token = match &call.token {
+                    Token::Server => token,
+                    Token::Text(text) => Some(text.clone().into()),
+                    Token::Without => None,
+                };
+                self.play(index, step, token, Work::Call(call.clone()), theatre);
+                Until::JobsEnd
+            }
+            Action::Raw(raw) => {
+                self.play(index, step, None, Work::Raw(raw.clone()), theatre);
+                Until::JobsEnd
+            }
+            Action::Disconnect => {
+                theatre.desks[&step.client].disconnect();
+                Until::JobsEnd
+            }
+            Action::Sleep(time) => Until::Time(theatre.elapsed() + time.0),
+            Action::Stop(_) => {
+                theatre.note(SERVER, "is asked to stop");
+                theatre.server.process().signals.raise();
+                Until::ServerIsDown
+            }
+            Action::Start { serve } => {
+                if let Some(flags) = serve {
+                    theatre.server.process().flags.clone_from(flags);
+                }
+                theatre.note(SERVER, "is started");
+                theatre.start(SERVER);
+                Until::ServerIsUp
+            }
+            Action::Files(changed) => {
+                theatre.note(&step.client, "changes files");
+                if let Err(error) = files::put(&theatre.server.disk, changed) {
+                    self.fail(index, &format!("the files cannot be changed: {}", error.kind()));
+                }
+                Until::JobsEnd
+            }
+            Action::Watch(_) | Action::Unwatch | Action::Confirm(_) => {
+                unreachable!("refused when the file was read")
+            }
+        }
+    }
+
+    fn play(
+        &mut self,
+        index: usize,
+        step: &Step,
+        token: Option<SecretString>,
+        work: Work,
+        theatre: &Theatre,
+    ) {
+        let id = self.next_job;
+        self.next_job += 1;
+        let State::Running(running) = &mut self.states[index] else {
+            unreachable!("only a running step plays");
+        };
+        running.open.insert(id);
+        let shown = match (&step.name, step.repeat) {
+            (Some(name), 1) => format!("[{name}] "),
+            (Some(name), _) => format!("[{name} {}] ", running.started),
+            (None, 1) => String::new(),
+            (None, _) => format!("[{}] ", running.started),
+        };
+        let server_start = theatre.server.process().starts;
+        self.jobs.insert(id, Playing { step: index, action: step.action.clone(), server_start });
+        let server = theatre.server_address();
+        theatre.desks[&step.client].play(Job { id, label: shown, server, token, work });
+    }
+
+    /// Compares how a job ended with what was expected, and remembers what was to be saved.
+    fn judge(&mut self, playing: &Playing, done: &Done) {
+        let problems = match &playing.action {
+            Action::Call(call) => {
+                self.remember_sending(call, done, playing.server_start);
+                let mut problems = expect::call(call, done);
+                if let Done::Answered { answer: Ok(result), .. } = done {
+                    problems.extend(self.schema.check(&call.method, result));
+                    problems.extend(self.save(call, result));
+                }
+                problems
+            }
+            Action::Raw(raw) => expect::raw(raw, done),
+            _ => Vec::new(),
+        };
+        for problem in problems {
+            self.fail(playing.step, &problem);
+        }
+    }
+
+    fn save(&mut self, call: &Call, result: &Value) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (name, pointer) in &call.save {
+            match result.pointer(pointer) {
+                Some(value) => self.names.set(name, value.clone()),
+                None => problems.push(format!("there is nothing at {pointer} to save as {name}")),
+            }
+        }
+        problems
+    }
+
+    fn remember_sending(&mut self, call: &Call, done: &Done, server_start: u64) {
+        let Some(agent) = call.agent.as_deref().filter(|_| call.method == "send") else {
+            return;
+        };
+        let given = call.params.as_ref().and_then(|params| params.get("request_id"));
+        let (outcome, told_id) = match done {
+            Done::Answered { answer: Ok(result), .. } => {
+                let accepted = result.get("status").is_some();
+                let told = if accepted { Told::Accepted } else { Told::Result(result.clone()) };
+                (told, result.get("request_id").cloned())
+            }
+            Done::Answered { answer: Err(error), .. } => (Told::Error(error.clone()), None),
+            Done::RawAnswer { .. } | Done::Unanswered | Done::Disconnected => (Told::Nothing, None),
+        };
+        let request = told_id.or_else(|| given.cloned());
+        let request = request.as_ref().and_then(Value::as_str).map(RequestId::parse);
+        if let (Ok(agent), Some(Ok(request))) = (AgentId::parse(agent), request) {
+            self.sendings.push(Sending { agent, request, server_start, outcome });
+        }
+    }
+
+    fn fail(&mut self, index: usize, problem: &str) {
+        let step = &self.steps[index];
+        self.failures.push(format!("{} (line {}): {problem}", label(index, step), step.line));
+    }
+}
+
+fn is_over(running: &Running, theatre: &Theatre) -> bool {
+    match running.until {
+        Until::JobsEnd => running.open.is_empty(),
+        Until::Time(time) => theatre.elapsed() >= time,
+        Until::ServerIsDown => !theatre.server.is_up(),
+        Until::ServerIsUp => theatre.server.is_up() || theatre.server.process().refused.is_some(),
+    }
+}
+
+fn needs_server(action: &Action) -> bool {
+    match action {
+        Action::Call(_)
+        | Action::Raw(_)
+        | Action::Stop(_)
+        | Action::Watch(_)
+        | Action::Unwatch
+        | Action::Confirm(_) => true,
+        Action::Disconnect | Action::Sleep(_) | Action::Start { .. } | Action::Files(_) => false,
+    }
+}
+
+fn label(index: usize, step: &Step) -> String {
+    match &step.name {
+        Some(name) => format!("step {} `{name}`", index + 1),
+        None => format!("step {}", index + 1),
+    }
+}

@@ -1,0 +1,185 @@
+//! `[[fault]]`: what goes wrong in a run, when it begins and when it is over.
+
+use std::time::Duration;
+
+use super::theatre::Theatre;
+use crate::disk;
+use crate::machine::SplitMix;
+use crate::scenario::{Direction, Fault, FaultKind, Target, Trigger};
+
+/// A fault of the scenario and where it is in its life.
+#[derive(Debug)]
+struct Life {
+    fault: Fault,
+    next: Option<Duration>,
+    /// When what is wrong now is put right.
+    until: Option<Duration>,
+    active: bool,
+}
+
+#[derive(Debug)]
+pub struct Faults {
+    lives: Vec<Life>,
+    chance: SplitMix,
+}
+
+impl Faults {
+    pub fn new(faults: &[Fault], seed: u64) -> Self {
+        let lives = faults.iter().map(|fault| Life {
+            fault: fault.clone(),
+            next: match fault.trigger {
+                Trigger::At(time) | Trigger::Every(time) => Some(time.0),
+                Trigger::Rate(_) => Some(Duration::ZERO),
+                // Refused when the file was read.
+                Trigger::OnEvent(_) | Trigger::OnPoint(_) | Trigger::OnFs { .. } => None,
+            },
+            until: None,
+            active: false,
+        });
+        Self { lives: lives.collect(), chance: SplitMix::named(seed, "faults") }
+    }
+
+    /// Begins and ends what is due.
+    pub fn advance(&mut self, theatre: &mut Theatre) {
+        let now = theatre.elapsed();
+        for life in &mut self.lives {
+            if life.active && life.until.is_some_and(|until| until <= now) {
+                life.end(theatre);
+            }
+            if !life.active && life.next.is_some_and(|next| next <= now) {
+                life.begin(theatre, now, &mut self.chance);
+            }
+        }
+    }
+
+    /// Ends everything: the calm at the end of a run.
+    pub fn end_all(&mut self, theatre: &mut Theatre) {
+        for life in &mut self.lives {
+            life.next = None;
+            if life.active {
+                life.end(theatre);
+            }
+        }
+    }
+}
+
+impl Life {
+    fn begin(&mut self, theatre: &mut Theatre, now: Duration, chance: &mut SplitMix) {
+        self.next = match self.fault.trigger {
+            Trigger::Every(every) => Some(now + every.0),
+            // Looked at with every tick, which is as fine as the network is.
+            Trigger::Rate(rate) => {
+                self.next = Some(now + super::theatre::TICK);
+                #[expect(clippy::cast_precision_loss, reason = "a probability needs no 64 bits")]
+                let drawn = (chance.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+                if drawn >= rate {
+                    return;
+                }
+                self.next
+            }
+            Trigger::At(_) | Trigger::OnEvent(_) | Trigger::OnPoint(_) | Trigger::OnFs { .. } => {
+                None
+            }
+        };
+        theatre.note("fault", &format!("{} begins", self.name()));
+        self.apply(theatre, Turn::Begin);
+        self.until = self.fault.lasts.map(|lasts| now + lasts.0);
+        self.active = !matches!(self.fault.kind, FaultKind::Files(_) | FaultKind::ClockJump { .. });
+    }
+
+    fn end(&mut self, theatre: &mut Theatre) {
+        self.active = false;
+        self.until = None;
+        theatre.note("fault", &format!("{} is over", self.name()));
+        self.apply(theatre, Turn::End);
+    }
+
+    fn name(&self) -> String {
+        let kind = match &self.fault.kind {
+            FaultKind::Crash => "crash".to_owned(),
+            FaultKind::PowerLoss => "power_loss".to_owned(),
+            FaultKind::Partition => "partition".to_owned(),
+            FaultKind::Hold => "hold".to_owned(),
+            FaultKind::Delay { by } => format!("delay by {by}"),
+            FaultKind::DiskFull => "disk_full".to_owned(),
+            FaultKind::IoError => "io_error".to_owned(),
+            FaultKind::ReadOnly => "read_only".to_owned(),
+            FaultKind::FsyncError => "fsync_error".to_owned(),
+            FaultKind::FsyncLies => "fsync_lies".to_owned(),
+            FaultKind::TornWrite => "torn_write".to_owned(),
+            FaultKind::ClockJump { by } => format!("clock_jump by {by}"),
+            FaultKind::Files(_) => "files".to_owned(),
+        };
+        match &self.fault.target {
+            Target::Host(host) => format!("{kind} of {host}"),
+            Target::Between(one, other) => format!("{kind} between {one} and {other}"),
+        }
+    }
+
+    fn apply(&self, theatre: &mut Theatre, turn: Turn) {
+        match (&self.fault.kind, turn) {
+            (FaultKind::Crash, Turn::Begin) => theatre.kill(self.host()),
+            (FaultKind::PowerLoss, Turn::Begin) => theatre.cut_power(self.host()),
+            (FaultKind::Crash | FaultKind::PowerLoss, Turn::End) => theatre.start(self.host()),
+            (FaultKind::Partition, Turn::Begin) => self.links(theatre, Theatre::partition),
+            (FaultKind::Partition, Turn::End) => self.links(theatre, Theatre::repair),
+            (FaultKind::Hold, Turn::Begin) => self.links(theatre, Theatre::hold),
+            (FaultKind::Hold, Turn::End) => self.links(theatre, Theatre::release),
+            (FaultKind::Delay { by }, Turn::Begin) => {
+                self.links(theatre, |theatre, one, other| theatre.delay(one, other, by.0));
+            }
+            (FaultKind::Delay { .. }, Turn::End) => self.links(theatre, Theatre::end_delay),
+            (FaultKind::DiskFull, turn) => turn.switch(theatre, disk::Fault::Full),
+            (FaultKind::IoError, turn) => turn.switch(theatre, disk::Fault::IoError),
+            (FaultKind::ReadOnly, turn) => turn.switch(theatre, disk::Fault::ReadOnly),
+            (FaultKind::FsyncError, turn) => turn.switch(theatre, disk::Fault::FsyncError),
+            (FaultKind::FsyncLies, turn) => turn.switch(theatre, disk::Fault::FsyncLies),
+            (FaultKind::TornWrite, turn) => turn.switch(theatre, disk::Fault::TornWrite),
+            (FaultKind::ClockJump { by }, Turn::Begin) => {
+                let ms = i64::try_from(by.time.0.as_millis()).unwrap_or(i64::MAX);
+                theatre.server.clock.jump(match by.direction {
+                    Direction::Forward => ms,
+                    Direction::Back => -ms,
+                });
+            }
+            (FaultKind::Files(files), Turn::Begin) => {
+                let put = super::files::put(&theatre.server.disk, files);
+                put.expect("a scenario's files can be put on the disk");
+            }
+            (FaultKind::ClockJump { .. } | FaultKind::Files(_), Turn::End) => {}
+        }
+    }
+
+    fn host(&self) -> &str {
+        match &self.fault.target {
+            Target::Host(host) | Target::Between(host, _) => host,
+        }
+    }
+
+    fn links(&self, theatre: &Theatre, each: impl Fn(&Theatre, &str, &str)) {
+        match &self.fault.target {
+            Target::Between(one, other) => each(theatre, one, other),
+            Target::Host(host) => {
+                for other in theatre.others(host) {
+                    each(theatre, host, &other);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Begin,
+    End,
+}
+
+impl Turn {
+    fn switch(self, theatre: &Theatre, fault: disk::Fault) {
+        let switch = match self {
+            Self::Begin => disk::Switch::On,
+            Self::End => disk::Switch::Off,
+        };
+        theatre.server.disk.set_fault(fault, switch);
+    }
+}

@@ -1,0 +1,68 @@
+//! A scenario's files on the simulated disk: put there, and looked at when it ends.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::disk::{Disk, Item, View};
+use crate::scenario::{FileSpec, Files, matches};
+
+const FILE_MODE: u32 = 0o644;
+const DIR_MODE: u32 = 0o755;
+
+/// Puts files on the disk as somebody outside the server would: at once and for good.
+pub fn put(disk: &Disk, files: &Files) -> io::Result<()> {
+    for (path, spec) in files {
+        match spec {
+            FileSpec::Remove => match disk.remove(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            },
+            FileSpec::Directory => disk.put(path, Item::Dir { mode: DIR_MODE })?,
+            FileSpec::Symlink(target) => disk.put(path, Item::Link { target: target.clone() })?,
+            FileSpec::Text { mode, .. } => {
+                disk.put(path, file(spec, mode.unwrap_or(FILE_MODE)))?;
+            }
+            FileSpec::Bytes(_) => disk.put(path, file(spec, FILE_MODE))?,
+        }
+    }
+    Ok(())
+}
+
+fn file(spec: &FileSpec, mode: u32) -> Item {
+    Item::File { content: spec.content().expect("a file has a content"), mode }
+}
+
+/// What of the expected files is not as it should be, a line each.
+pub fn unexpected(disk: &Disk, expected: &Files) -> Vec<String> {
+    let tree = disk.tree(View::Now);
+    let differs = |(path, spec): (&std::path::PathBuf, &FileSpec)| {
+        let problem = differs(spec, tree.get(path))?;
+        Some(format!("{}: {problem}", path.display()))
+    };
+    expected.iter().filter_map(differs).collect()
+}
+
+fn differs(expected: &FileSpec, found: Option<&Item>) -> Option<String> {
+    match (expected, found) {
+        (FileSpec::Remove, None) | (FileSpec::Directory, Some(Item::Dir { .. })) => None,
+        (FileSpec::Symlink(target), Some(Item::Link { target: found })) if target == found => None,
+        (FileSpec::Text { text, repeat: 1, .. }, Some(Item::File { content, .. })) => {
+            let found = String::from_utf8_lossy(content);
+            let (text, found) = (Value::from(text.as_str()), Value::from(found));
+            matches(&text, &found).err().map(|mismatch| mismatch.to_string())
+        }
+        (FileSpec::Text { .. } | FileSpec::Bytes(_), Some(Item::File { content, .. })) => {
+            (expected.content().as_ref() != Some(content)).then(|| "other bytes".to_owned())
+        }
+        (FileSpec::Remove, Some(_)) => Some("there is something".to_owned()),
+        (_, None) => Some("there is nothing".to_owned()),
+        (_, Some(_)) => Some("there is something else".to_owned()),
+    }
+}
+
+/// Whether a path lies in a directory.
+pub fn is_below(path: &Path, directory: &str) -> bool {
+    path.starts_with(directory)
+}

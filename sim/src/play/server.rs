@@ -1,0 +1,168 @@
+//! The server of a scenario: `nexus3`'s own, unchanged, on a simulated machine that it believes in.
+//! It can be stopped, killed and started again; its disk stays.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nexus3::config::{self, Source};
+use nexus3::policy::ceiling::Yolo;
+use nexus3::server::{Access, Server, Settings};
+use nexus3::world::World;
+use secrecy::SecretString;
+
+use super::client::now;
+use super::programs;
+use super::transcript::Transcript;
+use crate::disk::{Databases, Disk};
+use crate::http_client::HttpClient;
+use crate::machine::{Given, Inline, Raised, Seeded, SplitMix, TurmoilNet, VirtualClock};
+use crate::scenario::{SERVER, Scenario, ServeFlag};
+
+pub const HOME: &str = "/home/nexus/.nexus3";
+pub const PROJECT: &str = "/project";
+const USER: &str = "/home/nexus";
+
+/// What stays of a server when its process ends, and what is known of the process.
+pub struct ServerHost {
+    seed: u64,
+    config: String,
+    env: BTreeMap<String, String>,
+    programs: Vec<crate::scenario::Program>,
+    pub disk: Disk,
+    pub clock: VirtualClock,
+    transcript: Transcript,
+    /// Held for one look at a time; nothing is awaited under it.
+    process: Mutex<Process>,
+}
+
+#[derive(Debug, Default)]
+pub struct Process {
+    pub flags: Vec<ServeFlag>,
+    /// How often it was started.
+    pub starts: u64,
+    pub state: ProcessState,
+    pub token: Option<SecretString>,
+    pub signals: Arc<Raised>,
+    /// Every token there was, none of which may be told.
+    pub secrets: Vec<SecretString>,
+    /// Why the last start failed.
+    pub refused: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcessState {
+    #[default]
+    Down,
+    Up,
+}
+
+impl std::fmt::Debug for ServerHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerHost").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+impl ServerHost {
+    pub fn new(
+        scenario: &Scenario,
+        seed: u64,
+        models: &str,
+        clock: VirtualClock,
+        disk: Disk,
+        transcript: Transcript,
+    ) -> Self {
+        let process = Process { flags: scenario.serve.clone(), ..Process::default() };
+        Self {
+            seed,
+            config: scenario.config_json(models).to_string(),
+            env: scenario.env.clone(),
+            programs: scenario.programs.clone(),
+            disk,
+            clock,
+            transcript,
+            process: Mutex::new(process),
+        }
+    }
+
+    pub fn process(&self) -> MutexGuard<'_, Process> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.process().state == ProcessState::Up
+    }
+
+    /// Runs the server from its start to its end. Called again for every start.
+    pub async fn live(self: Arc<Self>) {
+        let (signals, start) = {
+            let mut process = self.process();
+            process.starts += 1;
+            process.signals = Arc::default();
+            process.refused = None;
+            (Arc::clone(&process.signals), process.starts)
+        };
+        let bound = match self.settings() {
+            Ok(settings) => Server::bind(self.world(signals, start), settings)
+                .await
+                .map_err(|error| error.to_string()),
+            Err(problem) => Err(problem),
+        };
+        match bound {
+            Ok(server) => {
+                self.transcript.note(now(), SERVER, "listens");
+                {
+                    let mut process = self.process();
+                    process.token = server.token().cloned();
+                    let token = process.token.clone();
+                    process.secrets.extend(token);
+                    process.state = ProcessState::Up;
+                }
+                server.run().await;
+                self.transcript.note(now(), SERVER, "has stopped");
+            }
+            Err(problem) => {
+                self.transcript.note(now(), SERVER, &format!("cannot start: {problem}"));
+                self.process().refused = Some(problem);
+            }
+        }
+        self.process().state = ProcessState::Down;
+    }
+
+    fn settings(&self) -> Result<Settings, String> {
+        let source = Source { name: "config.json".to_owned(), text: self.config.clone() };
+        let config = config::load(&source).map_err(|error| error.to_string())?;
+        let flags = self.process().flags.clone();
+        let has = |flag| flags.contains(&flag);
+        Ok(Settings {
+            config,
+            home: PathBuf::from(HOME),
+            access: if has(ServeFlag::NoAuth) { Access::Everybody } else { Access::TokenHolders },
+            yolo: if has(ServeFlag::AllowYolo) { Yolo::Allowed } else { Yolo::Refused },
+        })
+    }
+
+    fn world(&self, signals: Arc<Raised>, start: u64) -> World {
+        // A process that is started again draws other numbers than the one before.
+        let seed = SplitMix::named(self.seed, &format!("server {start}")).draw();
+        let mut salts = SplitMix::named(seed, "sqlite");
+        let net = Arc::new(TurmoilNet);
+        World {
+            clock: Arc::new(self.clock.clone()),
+            chance: Arc::new(Seeded::new(seed)),
+            net: Arc::clone(&net) as _,
+            http: Arc::new(HttpClient::new(net)),
+            fs: Arc::new(self.disk.clone()),
+            blocking: Arc::new(Inline),
+            sqlite: Arc::new(Databases::new(self.disk.clone(), move || salts.draw())),
+            programs: Arc::new(programs::acting(&self.disk, &self.programs)),
+            signals,
+            environment: Arc::new(Given {
+                vars: self.env.clone(),
+                current_dir: Path::new(PROJECT).to_owned(),
+                home_dir: Path::new(USER).to_owned(),
+                process_id: 1,
+            }),
+        }
+    }
+}

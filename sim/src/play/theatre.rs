@@ -1,0 +1,274 @@
+//! The hosts of a run and what can be done to them from outside: links cut, processes killed, disks
+//! broken. It decides nothing; `director` and `faults` do.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nexus3::home::DEFAULT_PORT;
+use nexus3::provider::script::Script;
+use turmoil::Sim;
+
+use super::client::{self, Desk, now};
+use super::models::Watching;
+use super::server::{HOME, PROJECT, ProcessState, ServerHost};
+use super::transcript::Transcript;
+use super::{CHECKER, checker, files};
+use crate::disk::{CrashMode, Disk, Item};
+use crate::machine::{EPOCH, SplitMix, TurmoilNet, VirtualClock};
+use crate::model::{self, Scripted};
+use crate::scenario::{MODEL, SERVER, Scenario};
+
+/// How much virtual time one step of the simulation takes. The longest latency is ten times that:
+/// with less, messages would never overtake each other.
+pub const TICK: Duration = Duration::from_millis(5);
+const LATENCY_MIN: Duration = Duration::from_millis(5);
+const LATENCY_MAX: Duration = Duration::from_millis(50);
+/// What a link holds; more waits for the reader.
+const LINK_PIECES: usize = 1024;
+
+const MODEL_PORT: u16 = 80;
+/// Beyond any scenario's limit: those are watched by the director.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+pub struct Theatre {
+    sim: Sim<'static>,
+    pub server: Arc<ServerHost>,
+    pub desks: BTreeMap<String, Arc<Desk>>,
+    pub checker: Arc<checker::Desk>,
+    pub models: Arc<Scripted>,
+    pub watching: Arc<Watching>,
+    pub transcript: Transcript,
+    /// What a power cut leaves is drawn from here.
+    chance: SplitMix,
+}
+
+impl std::fmt::Debug for Theatre {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Theatre").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl Theatre {
+    pub fn open(scenario: &Scenario, seed: u64) -> Self {
+        let transcript = Transcript::default();
+        let mut sim = simulation(seed);
+        let clock = VirtualClock::new(now);
+        let disk = {
+            let clock = clock.clone();
+            Disk::new(move || nexus3::world::Clock::now(&clock))
+        };
+        let empty = Item::Dir { mode: 0o755 };
+        disk.put(PROJECT.as_ref(), empty).expect("an empty disk takes a directory");
+        files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
+        let script = Script::new(scenario.models.clone());
+        let script = script.expect("entries were checked when they were read");
+        let models = Arc::new(Scripted::new(script, aliases(scenario)));
+        let watching = Arc::new(Watching::new(transcript.clone()));
+        // The model host comes first: the server's configuration needs its address.
+        {
+            let (models, watching) = (Arc::clone(&models), Arc::clone(&watching));
+            sim.host(MODEL, move || {
+                let (models, watching) = (Arc::clone(&models), Arc::clone(&watching));
+                async move {
+                    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), MODEL_PORT);
+                    model::serve(Arc::new(TurmoilNet), address, models, watching).await?;
+                    Ok(())
+                }
+            });
+        }
+        let base_url = format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL));
+        let server = ServerHost::new(scenario, seed, &base_url, clock, disk, transcript.clone());
+        let server = Arc::new(server);
+        {
+            let server = Arc::clone(&server);
+            sim.host(SERVER, move || {
+                let server = Arc::clone(&server);
+                async move {
+                    server.live().await;
+                    Ok(())
+                }
+            });
+        }
+        let mut theatre = Self {
+            sim,
+            server,
+            desks: BTreeMap::new(),
+            checker: Arc::default(),
+            models,
+            watching,
+            transcript,
+            chance: SplitMix::named(seed, "crash"),
+        };
+        for name in scenario.clients() {
+            theatre.add_client(name);
+        }
+        theatre.add_checker();
+        theatre
+    }
+
+    fn add_client(&mut self, name: &str) {
+        let desk = Arc::new(Desk::default());
+        self.desks.insert(name.to_owned(), Arc::clone(&desk));
+        let (name, transcript) = (name.to_owned(), self.transcript.clone());
+        self.sim.host(name.clone(), move || {
+            let (name, desk, transcript) = (name.clone(), Arc::clone(&desk), transcript.clone());
+            async move {
+                client::live(name, desk, transcript).await;
+                Ok(())
+            }
+        });
+    }
+
+    fn add_checker(&mut self) {
+        let desk = Arc::clone(&self.checker);
+        self.sim.host(CHECKER, move || {
+            let desk = Arc::clone(&desk);
+            async move {
+                checker::live(desk).await;
+                Ok(())
+            }
+        });
+    }
+
+    /// Lets one tick of virtual time pass. An error is a panic or a failure inside a host.
+    pub fn step(&mut self) -> Result<(), String> {
+        self.sim.step().map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.sim.elapsed()
+    }
+
+    /// Where clients reach the server.
+    pub fn server_address(&self) -> SocketAddr {
+        SocketAddr::new(self.sim.lookup(SERVER), DEFAULT_PORT)
+    }
+
+    pub fn note(&self, who: &str, what: &str) {
+        self.transcript.note(self.elapsed(), who, what);
+    }
+
+    /// Kills a host's process: its sockets close, its disk keeps what was written.
+    pub fn kill(&mut self, host: &str) {
+        self.die(host, |theatre| theatre.server.disk.kill());
+    }
+
+    /// Cuts a host's power: nobody hears of it, and the disk loses what was not synced.
+    pub fn cut_power(&mut self, host: &str) {
+        self.partition_from_all(host);
+        self.die(host, |theatre| {
+            let chance = &mut theatre.chance;
+            theatre.server.disk.crash(&mut || chance.draw(), CrashMode::Torn);
+        });
+    }
+
+    /// The power goes first, so that no destructor makes durable what was not.
+    fn die(&mut self, host: &str, disk: impl FnOnce(&mut Self)) {
+        if host == SERVER {
+            self.server.disk.power_off();
+        }
+        self.sim.crash(host);
+        if host == SERVER {
+            disk(self);
+            self.server.disk.power_on();
+            self.server.process().state = ProcessState::Down;
+        } else if let Some(desk) = self.desks.get(host) {
+            desk.lost();
+        }
+    }
+
+    /// Starts what was killed or has ended.
+    pub fn start(&mut self, host: &str) {
+        self.repair_to_all(host);
+        self.sim.bounce(host);
+    }
+
+    pub fn is_running(&mut self, host: &str) -> bool {
+        self.sim.is_host_running(host)
+    }
+
+    pub fn partition(&self, one: &str, other: &str) {
+        self.sim.partition(one, other);
+    }
+
+    pub fn repair(&self, one: &str, other: &str) {
+        self.sim.repair(one, other);
+    }
+
+    pub fn hold(&self, one: &str, other: &str) {
+        self.sim.hold(one, other);
+    }
+
+    pub fn release(&self, one: &str, other: &str) {
+        self.sim.release(one, other);
+    }
+
+    /// Makes a link slower by so much.
+    pub fn delay(&self, one: &str, other: &str, by: Duration) {
+        self.sim.set_link_latency(one, other, LATENCY_MAX + by);
+    }
+
+    pub fn end_delay(&self, one: &str, other: &str) {
+        self.sim.set_link_max_message_latency(one, other, LATENCY_MAX);
+    }
+
+    /// Every other host.
+    pub fn others(&self, host: &str) -> Vec<String> {
+        let hosts = [SERVER, MODEL].into_iter().map(str::to_owned);
+        hosts.chain(self.desks.keys().cloned()).filter(|other| other != host).collect()
+    }
+
+    fn partition_from_all(&self, host: &str) {
+        for other in self.others(host) {
+            self.partition(host, &other);
+        }
+    }
+
+    fn repair_to_all(&self, host: &str) {
+        for other in self.others(host) {
+            self.repair(host, &other);
+        }
+    }
+
+    /// Paths that a clean end does not leave behind.
+    pub fn left_behind(&self) -> Vec<String> {
+        let tree = self.server.disk.tree(crate::disk::View::Now);
+        let ours = tree.keys().filter(|path| files::is_below(path, HOME));
+        ours.filter(|path| {
+            let is_temporary = path.file_name().is_some_and(|name| {
+                path.as_os_str() != HOME && name.to_string_lossy().starts_with('.')
+            });
+            is_temporary || path.extension().is_some_and(|extension| extension == "token")
+        })
+        .map(|path| path.display().to_string())
+        .collect()
+    }
+}
+
+fn simulation(seed: u64) -> Sim<'static> {
+    let epoch = u64::try_from(EPOCH).expect("the simulation begins after 1970");
+    let epoch = std::time::UNIX_EPOCH + Duration::from_secs(epoch);
+    turmoil::Builder::new()
+        .rng_seed(seed)
+        .epoch(epoch)
+        .tick_duration(TICK)
+        .min_message_latency(LATENCY_MIN)
+        .max_message_latency(LATENCY_MAX)
+        .simulation_duration(FOR_EVER)
+        .tcp_capacity(LINK_PIECES)
+        .enable_random_order()
+        .build()
+}
+
+/// Models by the id that the host sees, with the alias that entries name.
+fn aliases(scenario: &Scenario) -> BTreeMap<String, String> {
+    let config = scenario.config_json("http://model");
+    let providers = config["providers"].as_object().into_iter().flatten();
+    let models =
+        providers.flat_map(|(_, provider)| provider["models"].as_object().into_iter().flatten());
+    models
+        .filter_map(|(alias, model)| Some((model["id"].as_str()?.to_owned(), alias.clone())))
+        .collect()
+}

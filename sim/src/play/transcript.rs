@@ -1,0 +1,64 @@
+//! What happened in a run, one line each, made for reading and comparing: virtual time, who, what.
+//! It holds no wall time, no address and no library's words.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How much of a JSON value stands in a line.
+const SHOWN_CHARS_MAX: usize = 240;
+const WHO_WIDTH: usize = 8;
+
+/// Shared by everybody who has something to tell. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    /// Held for one line at a time; nothing is awaited under it.
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Transcript {
+    pub fn note(&self, at: Duration, who: &str, what: &str) {
+        let mut line = format!("{:>9}  {who:WHO_WIDTH$}  ", seconds(at));
+        for (index, piece) in what.lines().enumerate() {
+            if index > 0 {
+                // What follows stands below what it belongs to.
+                let _ = write!(line, "\n{:>9}  {:WHO_WIDTH$}    ", "", "");
+            }
+            line.push_str(piece);
+        }
+        self.lines().push(line);
+    }
+
+    /// A line of the end state.
+    pub fn end(&self, what: &str, how: &str) {
+        self.lines().push(format!("{:>9}  {what:WHO_WIDTH$}  {how}", "end"));
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = self.lines().join("\n");
+        text.push('\n');
+        text
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Virtual time with milliseconds.
+pub fn seconds(time: Duration) -> String {
+    format!("{}.{:03}s", time.as_secs(), time.subsec_millis())
+}
+
+/// A value on one line, shortened in the middle of nowhere but with its length told.
+pub fn shown(value: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string(value).expect("what is shown has only string keys");
+    shortened(&text)
+}
+
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        None => text.to_owned(),
+        Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], text.len()),
+    }
+}
