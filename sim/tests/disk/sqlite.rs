@@ -75,10 +75,18 @@ fn violation(setting: Setting, point: u64, mode: CrashMode, seed: u64) -> Option
     let disk = disk();
     disk.power_off_in(point);
     let acknowledged = run(&disk, setting, seed);
+    crash(&disk, mode, seed);
+    judge(&disk, setting, seed, acknowledged)
+}
+
+fn crash(disk: &Disk, mode: CrashMode, seed: u64) {
     disk.power_off();
     disk.crash(&mut chance(seed), mode);
     disk.power_on();
-    match found(&disk, setting, seed) {
+}
+
+fn judge(disk: &Disk, setting: Setting, seed: u64, acknowledged: usize) -> Option<String> {
+    match found(disk, setting, seed) {
         Ok(rows) if rows != (0..rows.len()).collect::<Vec<_>>() => Some(format!("a gap: {rows:?}")),
         Ok(rows) if rows.len() % 2 != 0 => Some(format!("half of a commit: {rows:?}")),
         Ok(rows) if rows.len() / 2 < acknowledged => {
@@ -123,6 +131,27 @@ fn sweep(setting: Setting) -> Vec<String> {
 #[test]
 fn a_synced_write_ahead_log_loses_no_acknowledged_commit() {
     assert_eq!(sweep(STORE), Vec::<String>::new());
+}
+
+#[test]
+fn a_crash_during_recovery_loses_nothing_either() {
+    let _alone = one_at_a_time();
+    let whole = disk();
+    run(&whole, STORE, 0);
+    for point in 1..=whole.operations() {
+        for seed in 0..4 {
+            let disk = disk();
+            disk.power_off_in(point);
+            let acknowledged = run(&disk, STORE, seed);
+            crash(&disk, CrashMode::Torn, seed);
+            // Recovery, and the checkpoint when it is closed, take a handful of operations.
+            disk.power_off_in(1 + (point + seed) % 8);
+            let _ended_by_the_power_cut = found(&disk, STORE, seed);
+            crash(&disk, CrashMode::Torn, seed + 100);
+            let violation = judge(&disk, STORE, seed, acknowledged);
+            assert_eq!(violation, None, "point {point}, seed {seed}");
+        }
+    }
 }
 
 #[test]
