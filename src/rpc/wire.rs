@@ -105,8 +105,7 @@ fn request(Judged { value, duplicate }: Judged) -> Entry {
     };
     let id = members.swap_remove("id").unwrap_or_default();
     let readable = is_id(&id) || id.is_null();
-    // Which of two ids is meant cannot be known.
-    let id = if readable && duplicate.as_deref() != Some("id") { id } else { Value::Null };
+    let id = if readable { id } else { Value::Null };
     if let Some(key) = duplicate {
         return invalid(id, &format!("the key {key:?} stands twice in one object"));
     }
@@ -282,7 +281,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
             let value = members.next_value_seed(Strict { duplicate: self.duplicate })?;
-            if object.contains_key(&key) {
+            if let Some(first) = object.get_mut(&key) {
+                // Which of the two is meant cannot be known: an id that stands twice is none.
+                *first = Value::Null;
                 self.duplicate.get_or_insert(key);
             } else {
                 object.insert(key, value);
