@@ -12,19 +12,15 @@ use super::reply::Refusal;
 use crate::limits::{BODY_BYTES_MAX, DRAIN_BYTES_MAX, DRAIN_MAX};
 
 /// Reads a whole body. One that is too long is drained for a moment before it is refused.
-pub async fn read(
-    mut body: Incoming,
-    headers: &HeaderMap,
-    until: Instant,
-) -> Result<Bytes, Refusal> {
+pub async fn read(mut body: Incoming, until: Instant) -> Result<Bytes, Refusal> {
     match timeout_at(until, collect(&mut body)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(Trouble::TooLong)) => {
-            let _ = drain(body, headers).await;
+            let _ = throw_away(body).await;
             Err(Refusal::body_too_large())
         }
-        // Where the connection broke nobody reads this, but hyper wants an answer.
-        Ok(Err(Trouble::Broken)) | Err(_) => Err(Refusal::too_slow()),
+        Ok(Err(Trouble::Broken)) => Err(Refusal::body_broken()),
+        Err(_) => Err(Refusal::too_slow()),
     }
 }
 
@@ -38,7 +34,7 @@ pub enum Drained {
 
 /// Throws a body away, within bounds: a socket that is closed with unread bytes in it loses the
 /// answer too.
-pub async fn drain(mut body: Incoming, headers: &HeaderMap) -> Drained {
+pub async fn drain(body: Incoming, headers: &HeaderMap) -> Drained {
     if body.is_end_stream() {
         return Drained::Whole;
     }
@@ -46,6 +42,10 @@ pub async fn drain(mut body: Incoming, headers: &HeaderMap) -> Drained {
         // This client asked first and has sent nothing; reading would tell it to go on.
         return Drained::InPart;
     }
+    throw_away(body).await
+}
+
+async fn throw_away(mut body: Incoming) -> Drained {
     let all = async {
         let mut bytes = 0;
         while let Some(frame) = body.frame().await {
@@ -64,6 +64,7 @@ pub async fn drain(mut body: Incoming, headers: &HeaderMap) -> Drained {
 
 enum Trouble {
     TooLong,
+    /// Its chunks are none, or it ended before its declared length.
     Broken,
 }
 

@@ -146,7 +146,7 @@ impl Service {
             Ok(caller) => caller,
             Err(refusal) => return without_body(refusal.response(), body, &parts).await,
         };
-        match body::read(body, &parts.headers, until).await {
+        match body::read(body, until).await {
             Ok(body) => reply::of_rpc(self.rpc.answer(&caller, target, &body).await),
             Err(refusal) => refusal.response(),
         }

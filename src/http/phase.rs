@@ -133,7 +133,10 @@ impl Timed {
         outcome: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
-            self.writing = None;
+            if self.writing.take().is_some() {
+                // Idle time is counted from when the peer took the last of its answer.
+                self.followed = ANSWERING;
+            }
             return outcome;
         }
         let stall = || Box::pin(sleep_until(Instant::now() + WRITE_STALL_MAX));
@@ -157,8 +160,8 @@ impl AsyncRead for Timed {
             }
             return Poll::Ready(outcome);
         }
-        if phase == ANSWERING {
-            // The service has its own deadlines.
+        if phase == ANSWERING || self.writing.is_some() {
+            // The service has its own deadlines, and so has an answer that is still being written.
             return Poll::Pending;
         }
         ready!(self.poll_too_slow(cx));

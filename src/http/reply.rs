@@ -40,6 +40,11 @@ impl Refusal {
         Self::request(StatusCode::PAYLOAD_TOO_LARGE, message).closing()
     }
 
+    pub fn body_broken() -> Self {
+        let message = "Request body malformed or cut off";
+        Self::request(StatusCode::BAD_REQUEST, message).closing()
+    }
+
     pub fn too_slow() -> Self {
         let seconds = REQUEST_RECEIVE_MAX.as_secs();
         let message = format!("Request not received within {seconds} seconds");

@@ -110,9 +110,10 @@ fn request(Judged { value, duplicate }: Judged) -> Entry {
     };
     let id = read_id(members.swap_remove("id").unwrap_or_default());
     if let Some(key) = duplicate {
-        // Which of two ids is meant cannot be known.
-        let id = id.filter(|_| key != "id").unwrap_or(Id::Null);
-        return invalid(id, format!("the key {key:?} stands twice in one object"));
+        return invalid(
+            id.unwrap_or(Id::Null),
+            format!("the key {key:?} stands twice in one object"),
+        );
     }
     let Some(id) = id else {
         return invalid(Id::Null, "`id` must be a string or a 64-bit integer".to_owned());
@@ -291,7 +292,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
             let value = members.next_value_seed(Strict { duplicate: self.duplicate })?;
-            if object.contains_key(&key) {
+            if let Some(first) = object.get_mut(&key) {
+                // Which of the two is meant cannot be known: an id that stands twice is none.
+                *first = Value::Null;
                 self.duplicate.get_or_insert(key);
             } else {
                 object.insert(key, value);

@@ -66,6 +66,10 @@ fn duplicate_keys_are_refused_at_any_depth_with_the_id() {
     assert_eq!(one(deep), invalid(json!(7), "the key \"b\" stands twice in one object"));
     let twice = r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"m"}"#;
     assert_eq!(one(twice), invalid(Value::Null, "the key \"id\" stands twice in one object"));
+    let elsewhere = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"id":2}}"#;
+    assert_eq!(one(elsewhere), invalid(json!(7), "the key \"id\" stands twice in one object"));
+    let both = r#"{"x":1,"x":1,"jsonrpc":"2.0","id":7,"id":8,"method":"m"}"#;
+    assert_eq!(one(both), invalid(Value::Null, "the key \"x\" stands twice in one object"));
     // The same key by another spelling is the same key.
     let escaped = r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":1,"\u0061":2}}"#;
     assert_eq!(one(escaped), invalid(json!(7), "the key \"a\" stands twice in one object"));
