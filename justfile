@@ -7,11 +7,23 @@ default: check test
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo test -q -p nexus3 --test tidy --test bans
+    cargo test -q --workspace --test tidy --test bans
 
 # All tests.
 test:
     cargo test --workspace
+
+# Runs scenarios against their snapshots: `just sim scenarios/*.toml --seed 1..20`.
+sim *ARGS:
+    cargo run -q --bin nexus3-sim -- run {{ARGS}}
+
+# Proves that runs are deterministic: `just twice scenarios/*.toml`.
+twice *ARGS:
+    cargo run -q --bin nexus3-sim -- twice {{ARGS}}
+
+# Keeps the transcripts of good runs as snapshots: `just bless scenarios/x.toml`.
+bless *ARGS:
+    cargo run -q --bin nexus3-sim -- run --bless {{ARGS}}
 
 # The server on its built-in model, in release mode: `just run --port 9000`.
 run *ARGS:
@@ -21,6 +33,6 @@ run *ARGS:
 bench *ARGS:
     cargo bench --bench targets -- {{ARGS}}
 
-# Accepts changed help texts and other insta snapshots of the tests.
-bless:
-    INSTA_UPDATE=always cargo test --workspace
+# Accepts changed help texts (insta snapshots of the tests).
+accept:
+    INSTA_UPDATE=always cargo test --workspace --test cli

@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             }
             let problems = problems(arguments, file, scenario, seed, &played)?;
             sum.add(&played, problems.is_empty());
-            tell(arguments, file, seed, &problems);
+            tell(arguments, file, seed, &played, &problems);
         }
     }
     sum.tell(started.elapsed());
@@ -137,9 +137,13 @@ fn shown(file: &Path) -> String {
     }
 }
 
-fn tell(arguments: &Arguments, file: &Path, seed: u64, problems: &[String]) {
+fn tell(arguments: &Arguments, file: &Path, seed: u64, played: &Played, problems: &[String]) {
     let verdict = if problems.is_empty() { "ok" } else { "FAILED" };
-    output::line(&format!("{verdict:6} {} seed {seed}", file.display()));
+    let order = match &arguments.seed {
+        Some(_) => format!(" order {:016x}", played.order),
+        None => String::new(),
+    };
+    output::line(&format!("{verdict:6} {} seed {seed}{order}", file.display()));
     for problem in problems {
         output::line(&format!("  {problem}"));
     }

@@ -44,6 +44,8 @@ pub struct Played {
     pub virtual_time: Duration,
     /// How often a model was asked.
     pub turns: u64,
+    /// Stands for the order in which things happened.
+    pub order: u64,
 }
 
 /// Plays a scenario with a seed. One at a time in a process.
@@ -78,6 +80,7 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
         failures,
         virtual_time: theatre.elapsed(),
         turns: theatre.models.model_calls().values().sum(),
+        order: theatre.transcript.order(),
     }
 }
 

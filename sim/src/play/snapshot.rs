@@ -17,6 +17,11 @@ pub fn transcript(snapshot: &str) -> Option<&str> {
     Some(rest)
 }
 
+/// Snapshots that no scenario has any more, by their stems.
+pub fn orphans<'a>(scenarios: &[&str], snapshots: &[&'a str]) -> Vec<&'a str> {
+    snapshots.iter().copied().filter(|snapshot| !scenarios.contains(snapshot)).collect()
+}
+
 /// Where two transcripts part, with the lines around it.
 pub fn difference(kept: &str, found: &str) -> Option<String> {
     const BEFORE: usize = 3;
@@ -43,6 +48,12 @@ mod tests {
         let text = written("scenarios/x.toml", "A \"fact\".", "one\n---\ntwo\n");
         assert_eq!(transcript(&text), Some("one\n---\ntwo\n"));
         assert_eq!(transcript("no header"), None);
+    }
+
+    #[test]
+    fn a_snapshot_without_a_scenario_is_an_orphan() {
+        assert_eq!(orphans(&["a", "b"], &["a", "c"]), ["c"]);
+        assert_eq!(orphans(&["a"], &["a"]), [""; 0]);
     }
 
     #[test]

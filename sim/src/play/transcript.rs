@@ -13,7 +13,13 @@ const WHO_WIDTH: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// Held for one line at a time; nothing is awaited under it.
-    lines: Arc<Mutex<Vec<String>>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<String>,
+    order: Fnv,
 }
 
 impl Transcript {
@@ -26,22 +32,53 @@ impl Transcript {
             }
             line.push_str(piece);
         }
-        self.lines().push(line);
+        let mut state = self.state();
+        state.lines.push(line);
+        // Who did what kind of thing after whom, without times, names and contents.
+        state.order.add(who.as_bytes());
+        let kind = what.split_whitespace().filter(|word| !word.starts_with(['{', '[', '"']));
+        for word in kind.take(2) {
+            state.order.add(word.as_bytes());
+        }
     }
 
     /// A line of the end state.
     pub fn end(&self, what: &str, how: &str) {
-        self.lines().push(format!("{:>9}  {what:WHO_WIDTH$}  {how}", "end"));
+        self.state().lines.push(format!("{:>9}  {what:WHO_WIDTH$}  {how}", "end"));
     }
 
     pub fn text(&self) -> String {
-        let mut text = self.lines().join("\n");
+        let mut text = self.state().lines.join("\n");
         text.push('\n');
         text
     }
 
-    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A number that stands for the order in which things happened.
+    pub fn order(&self) -> u64 {
+        self.state().order.0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// FNV-1a: the same number for the same bytes, everywhere and for ever.
+#[derive(Debug)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        // A byte that no text has ends each piece.
+        for byte in bytes.iter().chain(&[0xff]) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
     }
 }
 

@@ -1,0 +1,151 @@
+//! `nexus3-sim` as a person meets it: what it says about wrong files, expectations and snapshots,
+//! and with which exit code.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the tests start the simulation as a program and write the files it reads"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+const GOOD: &str = r#"schema = 1
+about = "An agent answers."
+[[model]]
+says = "Hello."
+[[step]]
+call = "create_agent"
+params = { agent_id = "a" }
+[[step]]
+name = "ask"
+call = "send"
+agent = "a"
+params = { content = "Hi" }
+expect = { content = "Hello." }
+"#;
+
+struct Folder(tempfile::TempDir);
+
+/// Exit code, stdout and stderr.
+type Ended = (i32, String, String);
+
+impl Folder {
+    fn with(name: &str, text: &str) -> Self {
+        let folder = Self(tempfile::tempdir().expect("there is room for a temporary directory"));
+        folder.write(name, text);
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).expect("a temporary file can be written");
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ended {
+        let output = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"))
+            .args(arguments)
+            .current_dir(self.path())
+            .output()
+            .expect("the program starts");
+        let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+        let code = output.status.code().expect("the program ends by itself");
+        (code, text(output.stdout), text(output.stderr))
+    }
+}
+
+#[test]
+fn a_missing_snapshot_fails_until_it_is_blessed() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, printed, _) = folder.run(&["run", "x.toml"]);
+    assert_eq!(
+        (code, printed.as_str()),
+        (
+            1,
+            "FAILED x.toml seed 0\n  there is no snapshot snapshots/x.snap: read the transcript with \
+             --trace, then keep it with --bless\n  look at it: nexus3-sim run x.toml --seed 0 --trace\n\
+             0 passed, 1 failed\n"
+        )
+    );
+    let blessed = folder.run(&["run", "x.toml", "--bless"]);
+    assert_eq!((blessed.0, blessed.1.as_str()), (0, "ok     x.toml seed 0\n1 passed, 0 failed\n"));
+    let again = folder.run(&["run", "x.toml"]);
+    assert_eq!((again.0, again.1.as_str()), (0, "ok     x.toml seed 0\n1 passed, 0 failed\n"));
+}
+
+#[test]
+fn a_difference_is_shown_at_its_first_line() {
+    let folder = Folder::with("x.toml", GOOD);
+    folder.run(&["run", "x.toml", "--bless"]);
+    let path = folder.path().join("snapshots/x.snap");
+    let kept = std::fs::read_to_string(&path).expect("it was blessed");
+    folder.write("snapshots/x.snap", &kept.replace("\"content\":\"Hi\"", "\"content\":\"Ho\""));
+    let (code, printed, _) = folder.run(&["run", "x.toml"]);
+    assert_eq!(code, 1);
+    assert!(printed.contains("the transcript differs from snapshots/x.snap at line "), "{printed}");
+    assert!(printed.contains("\"content\":\"Ho\"") && printed.contains("\"content\":\"Hi\""));
+    assert!(printed.contains("keep it with --bless if it is right"), "{printed}");
+}
+
+#[test]
+fn a_wrong_expectation_names_step_line_and_difference_and_is_not_blessed() {
+    let folder = Folder::with("x.toml", &GOOD.replace("\"Hello.\" }", "\"Bye.\" }"));
+    let (code, printed, _) = folder.run(&["run", "x.toml", "--bless"]);
+    assert_eq!(code, 1);
+    let expected = "step 2 `ask` (line 8): ";
+    assert!(printed.contains(expected), "{printed}");
+    assert!(printed.contains("Bye.") && printed.contains("Hello."), "{printed}");
+    assert!(!folder.path().join("snapshots/x.snap").exists(), "a bad run is not kept");
+}
+
+#[test]
+fn a_wrong_file_is_told_with_its_place_before_anything_runs() {
+    let folder = Folder::with("x.toml", &GOOD.replace("agent = \"a\"", "agnet = \"a\""));
+    let (code, printed, told) = folder.run(&["run", "x.toml"]);
+    assert_eq!((code, printed.as_str()), (2, ""));
+    assert!(told.starts_with("x.toml:11:1: "), "{told}");
+    assert!(told.contains("hint: ") && told.contains("agent"), "{told}");
+    let (code, _, told) = folder.run(&["run", "missing.toml"]);
+    assert_eq!(code, 2);
+    assert!(told.starts_with("missing.toml: cannot be read"), "{told}");
+    assert_eq!(folder.run(&["run"]).0, 2, "a command line without files");
+}
+
+#[test]
+fn another_seed_is_held_to_expectations_but_not_to_the_snapshot() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, printed, _) = folder.run(&["run", "x.toml", "--seed", "1..4"]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(printed.ends_with("3 passed, 0 failed\n"), "{printed}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_in_two_processes() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, printed, told) = folder.run(&["twice", "x.toml"]);
+    assert_eq!(code, 0, "{printed}{told}");
+    assert!(printed.starts_with("same   x.toml ("), "{printed}");
+}
+
+#[test]
+fn a_first_scenario_is_written_once_and_runs() {
+    let folder = Folder::with("x.toml", GOOD);
+    assert_eq!(folder.run(&["new", "mine"]).0, 0);
+    let (code, _, told) = folder.run(&["new", "mine"]);
+    assert_eq!(code, 2, "an existing file is not overwritten");
+    assert!(told.contains("cannot write mine.toml"), "{told}");
+    let (code, printed, told) = folder.run(&["run", "mine.toml", "--bless"]);
+    assert_eq!(code, 0, "{printed}{told}");
+}
+
+#[test]
+fn the_schema_is_json() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, printed, _) = folder.run(&["schema"]);
+    assert_eq!(code, 0);
+    let schema: serde_json::Value = serde_json::from_str(&printed).expect("the schema is JSON");
+    assert!(schema["properties"]["step"].is_object());
+}
