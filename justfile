@@ -1,7 +1,14 @@
 # The only door: what CI runs, people run with the same words.
 
+nexus3-sim := env("CARGO_TARGET_DIR", "target") / "debug/nexus3-sim"
+
 # Everything that must hold before a commit.
 default: check test
+
+# With the whole workspace, so that dependencies are built once for all recipes.
+[private]
+build-sim:
+    cargo build -q --workspace --bin nexus3-sim
 
 # Formatting, lints and the shape of the code.
 check:
@@ -14,16 +21,16 @@ test:
     cargo test --workspace
 
 # Runs scenarios against their snapshots: `just sim scenarios/*.toml --seed 1..20`.
-sim *ARGS:
-    cargo run -q --bin nexus3-sim -- run {{ARGS}}
+sim *ARGS: build-sim
+    {{nexus3-sim}} run {{ARGS}}
 
 # Proves that runs are deterministic: `just twice scenarios/*.toml`.
-twice *ARGS:
-    cargo run -q --bin nexus3-sim -- twice {{ARGS}}
+twice *ARGS: build-sim
+    {{nexus3-sim}} twice {{ARGS}}
 
 # Keeps the transcripts of good runs as snapshots: `just bless scenarios/x.toml`.
-bless *ARGS:
-    cargo run -q --bin nexus3-sim -- run --bless {{ARGS}}
+bless *ARGS: build-sim
+    {{nexus3-sim}} run --bless {{ARGS}}
 
 # The server on its built-in model, in release mode: `just run --port 9000`.
 run *ARGS:

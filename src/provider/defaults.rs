@@ -76,7 +76,7 @@ impl Offered {
     pub(super) fn notice(self) -> String {
         format!(
             "no model is configured: {} is set, so `{}` of {} answers. For another one set \
-             `providers` in ~/.nexus3/config.json",
+             `providers` in config.json in the home of the server",
             self.key_variable, self.model, self.name
         )
     }

@@ -223,7 +223,7 @@ impl Models {
 const NAME_SHOWN_CHARS_MAX: usize = 100;
 
 const DEMO_NOTICE: &str = "no model is configured: the built-in `demo` model answers. For a real one set \
-     OPENAI_API_KEY or OPENROUTER_API_KEY, or put this into ~/.nexus3/config.json:\n  \
+     OPENAI_API_KEY or OPENROUTER_API_KEY, or put this into config.json in the home of the server:\n  \
      {\"providers\": {\"local\": {\"type\": \"ollama\", \"models\": {\"small\": {\"id\": \"qwen3\"}}}}}";
 
 fn demo() -> Model {

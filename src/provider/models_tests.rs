@@ -162,7 +162,7 @@ fn without_configuration_a_key_chooses_its_provider() {
         built(&Config::default(), &both[..1]).unwrap().notice(),
         Some(
             "no model is configured: OPENROUTER_API_KEY is set, so `openai/gpt-4.1` of openrouter \
-             answers. For another one set `providers` in ~/.nexus3/config.json"
+             answers. For another one set `providers` in config.json in the home of the server"
         )
     );
 }
