@@ -24,6 +24,7 @@ pub struct Turn {
     text: String,
     usage: Usage,
     iterations: u32,
+    /// In a row.
     empty_answers: u32,
 }
 
@@ -198,6 +199,7 @@ impl Turn {
         if answer.calls.is_empty() {
             return self.on_last_answer(content, answer.finish);
         }
+        self.empty_answers = 0;
         let message = Message::Assistant { content, tool_calls: answer.calls.clone(), meta: None };
         self.phase = Phase::Acting(Batch::new(answer.calls, self.rules.concurrent_tools_max));
         let mut effects = vec![Effect::Append(message)];

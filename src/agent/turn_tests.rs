@@ -154,6 +154,15 @@ fn an_empty_answer_is_asked_again_once() {
 }
 
 #[test]
+fn only_empty_answers_in_a_row_fail_a_turn() {
+    let mut turn = Turn::start(RULES).0;
+    turn.on(answered(vec![]));
+    turn.on(answered(vec![call("x")]));
+    turn.on(ended(0, "1"));
+    assert_eq!(turn.on(answered(vec![])), [Effect::Ask], "the first one after a good answer");
+}
+
+#[test]
 fn a_length_finish_completes_even_without_text() {
     let (mut turn, _) = Turn::start(RULES);
     let usage = Usage { input_tokens: 10, output_tokens: 1 };

@@ -47,14 +47,23 @@ struct ServerArguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Tells what answers on the port; exit code 0 only for a NEXUS3 server
+    #[command(after_help = "Example:\n  nexus3 rpc detect --port 9000 && echo there")]
     Detect,
     /// Lists the agents
+    #[command(after_help = "Example:\n  nexus3 rpc list --json")]
     List,
     /// Creates an agent and prints its id
+    #[command(after_help = "Examples:\n  \
+        nexus3 rpc create scout --cwd src\n  \
+        nexus3 rpc create . --initial-message 'Hello' --wait-for-initial-response")]
     Create(CreateArguments),
     /// Sends a message to an agent and prints the answer
+    #[command(after_help = "Examples:\n  \
+        nexus3 rpc send scout 'What is in this directory?'\n  \
+        nexus3 rpc send scout 'Take your time' --no-wait --request-id r1")]
     Send(SendArguments),
     /// Destroys an agent and its descendants
+    #[command(after_help = "Example:\n  nexus3 rpc destroy scout")]
     Destroy {
         /// Its id
         agent: AgentId,
@@ -63,6 +72,7 @@ enum Command {
         no_cascade: bool,
     },
     /// Stops the server
+    #[command(after_help = "Example:\n  nexus3 rpc shutdown --port 9000")]
     Shutdown,
     /// Calls any method with JSON params
     #[command(
@@ -178,19 +188,22 @@ impl Command {
             }
             Self::Create(arguments) => {
                 let created = client.create_agent(&arguments.params()).await.map_err(failed)?;
-                show(as_json, &created, || {
-                    let answer = match &created.response {
-                        None => return created.agent_id.to_string(),
-                        Some(InitialResponse::Result(result)) => answer(result),
-                        Some(InitialResponse::Error(error)) => format!("error: {}", error.message),
-                    };
-                    format!("{}\n{answer}", created.agent_id)
-                });
+                show(as_json, &created, || created.agent_id.to_string());
+                match &created.response {
+                    None => {}
+                    Some(InitialResponse::Result(result)) => tell(as_json, result)?,
+                    Some(InitialResponse::Error(error)) => {
+                        return Err(failed(ClientError::Rpc { error: error.clone() }));
+                    }
+                }
             }
             Self::Send(arguments) => {
                 let (agent, params) = arguments.params()?;
                 let sent = client.send(&agent, &params).await.map_err(failed)?;
-                show(as_json, &sent, || answer(&sent));
+                if as_json {
+                    output::json(&sent);
+                }
+                tell(as_json, &sent)?;
             }
             Self::Destroy { agent, no_cascade } => {
                 let params =
@@ -261,12 +274,20 @@ fn show(as_json: bool, result: &impl Serialize, text: impl FnOnce() -> String) {
     }
 }
 
-fn answer(sent: &SendResult) -> String {
-    match sent {
+/// Prints what came of a send, unless its JSON says so already. A turn that was cancelled has failed.
+fn tell(as_json: bool, sent: &SendResult) -> Result<(), Failed> {
+    let text = match sent {
         SendResult::Completed { content, .. } => content.clone(),
-        SendResult::Cancelled { request_id, .. } => format!("cancelled: {request_id}"),
         SendResult::Accepted { request_id, .. } => request_id.to_string(),
+        SendResult::Cancelled { request_id, .. } => {
+            output::note(format_args!("the turn was cancelled: {request_id}"));
+            return Err(Failed::Silently);
+        }
+    };
+    if !as_json {
+        output::line(text);
     }
+    Ok(())
 }
 
 fn lines(ids: &[AgentId]) -> String {

@@ -145,29 +145,29 @@ impl<A: Clone> Registry<A> {
         };
         let mut leaving = vec![id.clone()];
         leaving.extend(below);
-        leaving.retain(|id| self.present(id).is_some());
-        leaving
-            .into_iter()
-            .map(|id| {
-                let entry = self.present_mut(&id).expect("only present agents were kept");
-                entry.leaving = true;
-                (id, entry.agent.clone())
-            })
-            .collect()
+        leaving.into_iter().map(|id| (id.clone(), self.hide(&id))).collect()
+    }
+
+    /// Takes an agent out of its family: nobody has a parent or child that cannot be found.
+    fn hide(&mut self, id: &AgentId) -> A {
+        let entry = self.present_mut(id).expect("families hold only agents that are there");
+        entry.leaving = true;
+        let (agent, parent) = (entry.agent.clone(), entry.parent.take());
+        let children = std::mem::take(&mut entry.children);
+        if let Some(parent) = parent.and_then(|parent| self.entry_mut(&parent)) {
+            parent.children.remove(id);
+        }
+        for child in children {
+            self.entry_mut(&child).expect("families hold only agents that are there").parent = None;
+        }
+        agent
     }
 
     /// Forgets an agent that has left; its id is free from now on.
     pub fn remove(&mut self, id: &AgentId) {
         let number = self.by_id.remove(id).expect("an agent is removed once");
         let entry = self.agents.remove(&number).expect("every id has its entry");
-        if let Some(parent) = entry.parent.as_ref().and_then(|parent| self.entry_mut(parent)) {
-            parent.children.remove(id);
-        }
-        for child in &entry.children {
-            if let Some(child) = self.entry_mut(child) {
-                child.parent = None;
-            }
-        }
+        assert!(entry.leaving, "an agent leaves before it is forgotten");
     }
 
     /// Notes that `from` waits for `to`, unless it would wait for itself: then the error is the
