@@ -41,6 +41,12 @@ pub enum HomeError {
         #[source]
         source: io::Error,
     },
+    #[error(
+        "others can enter the server's home {}: run `chmod 700 {}`, or name another place with --home",
+        path.display(),
+        path.display()
+    )]
+    Open { path: PathBuf },
     #[error("another server uses the home {}: {holder}", path.display())]
     Locked { path: PathBuf, holder: String },
     #[error("cannot write {} in the server's home", name.display())]
@@ -59,11 +65,22 @@ struct Holder {
 }
 
 impl Home {
-    /// Makes the directory where there is none, and takes its lock.
-    pub fn open(fs: &dyn Fs, path: &Path) -> Result<Self, HomeError> {
+    /// Makes the directory where there is none. One that others can enter is refused rather than
+    /// closed to them: it may be anybody's.
+    pub fn prepare(fs: &dyn Fs, path: &Path) -> Result<Arc<dyn Dir>, HomeError> {
         let unusable = |source| HomeError::Unusable { path: path.to_owned(), source };
         let dir = make(fs, path).map_err(unusable)?;
-        dir.set_mode(Path::new("."), 0o700).map_err(unusable)?;
+        let mode = dir.stat(Path::new(".")).map_err(unusable)?.mode;
+        if mode & 0o077 != 0 {
+            return Err(HomeError::Open { path: path.to_owned() });
+        }
+        Ok(dir)
+    }
+
+    /// Prepares the directory and takes its lock.
+    pub fn open(fs: &dyn Fs, path: &Path) -> Result<Self, HomeError> {
+        let unusable = |source| HomeError::Unusable { path: path.to_owned(), source };
+        let dir = Self::prepare(fs, path)?;
         let lock = dir.open(Path::new(LOCK), Access::Create { mode: 0o600 }).map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => {

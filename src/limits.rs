@@ -11,6 +11,7 @@ pub const AGENT_ID_CHARS_MAX: usize = 63;
 pub const REQUEST_ID_CHARS_MAX: usize = 128;
 pub const CLIENT_NAME_CHARS_MAX: usize = 64;
 pub const AUTO_AGENT_ID_HEX: usize = 8;
+pub const AUTO_AGENT_ID_DRAWS_MAX: usize = 16;
 pub const AUTO_REQUEST_ID_HEX: usize = 16;
 
 // Receiving a request.
@@ -40,6 +41,8 @@ pub const CLOSE_CONNECTIONS_MAX: Duration = Duration::from_secs(5);
 pub const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 
 // JSON-RPC.
+/// How much of an unknown name stands in the message about it.
+pub const NAME_CHARS_SHOWN_MAX: usize = 80;
 pub const BATCH_ENTRIES_MAX: usize = 64;
 pub const MESSAGES_PAGE_DEFAULT: u64 = 200;
 pub const MESSAGES_PAGE_MAX: u64 = 2000;

@@ -61,6 +61,14 @@ pub enum RunError {
     },
 }
 
+/// The blocked paths as they were written and, since decisions are about resolved paths, as what
+/// they lead to.
+fn blocked(world: &World, config: &Config) -> Vec<PathBuf> {
+    let written = &config.permissions.blocked_paths;
+    let resolved = written.iter().filter_map(|path| world.fs.canonical(path).ok());
+    written.iter().cloned().chain(resolved).collect()
+}
+
 /// A server that has its port and has written its token, but answers nobody yet.
 pub struct Server {
     world: World,
@@ -92,7 +100,7 @@ impl Server {
         let ground = Ground {
             home: world.fs.canonical(home.path()).unwrap_or_else(|_| home.path().to_owned()),
             cwd: cwd.map_err(|source| RunError::WorkingDirectory { source })?,
-            blocked_paths: config.permissions.blocked_paths.clone(),
+            blocked_paths: blocked(&world, &config),
             yolo,
         };
         let pool = Arc::new(Pool::new(world.clone(), &config, models, ground)?);
@@ -152,14 +160,19 @@ impl Server {
 
     /// Answers until a signal or a caller asks for the end; then everybody gets their answer.
     pub async fn run(self) {
+        let (version, pid) = (env!("CARGO_PKG_VERSION"), self.world.environment.process_id());
+        tracing::info!(version, pid, address = %self.address, "listening");
         let close = CancellationToken::new();
         let serving = http::serve(self.listener, self.service, self.connections_max, close.clone());
         let serving = tokio::spawn(serving);
         let signals = &self.world.signals;
+        let mut serving = serving;
         tokio::select! {
             biased;
             () = self.pool.stop_requested() => {}
             () = signals.stop() => {}
+            // Nobody can reach a server without its accept loop.
+            _ = &mut serving => {}
         }
         tracing::info!("stopping: running turns have {} seconds to end", self.grace.as_secs_f64());
         let grace = async {
@@ -172,8 +185,8 @@ impl Server {
         };
         self.pool.wind_down(grace).await;
         close.cancel();
-        if let Err(error) = serving.await {
-            tracing::error!(%error, "the accept loop died");
+        if !serving.is_finished() && serving.await.is_err() {
+            tracing::error!("the accept loop died");
         }
         if self.token.is_some()
             && let Err(error) = self.home.remove_token(self.address.port())

@@ -6,11 +6,15 @@
     reason = "these tests run the program, so they use the machine as a shell does"
 )]
 
+#[path = "private_home/home.rs"]
+mod home;
+
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use home::private_home;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -64,7 +68,7 @@ struct Serving {
 
 impl Serving {
     fn start(flags: &[&str]) -> Self {
-        let home = tempfile::tempdir().expect("a temporary directory is made");
+        let home = private_home();
         let mut command = program(home.path());
         command.args(["serve", "--port", "0"]).args(flags);
         let mut child =
@@ -179,17 +183,17 @@ fn exit_codes_tell_failures_apart() {
         assert_eq!((usage.code, usage.stdout.as_str()), (2, ""), "{usage:?}");
     }
     let wrong = server.rpc(&["list", "--api-key", "nxk_wrong"]);
-    let hint = "error: the server did not accept the token: see --api-key and --home\n";
-    assert_eq!(wrong, ran(4, "", &format!("{hint}  because: Invalid API key\n")));
-    let elsewhere = tempfile::tempdir().unwrap();
+    let hint = "  hint: the server did not accept the token: see --api-key and --home\n";
+    assert_eq!(wrong, ran(4, "", &format!("error: Invalid API key\n{hint}")));
+    let elsewhere = private_home();
     let missing = run(elsewhere.path(), &["rpc", "list", "--port", &server.port]);
-    let because = "  because: Authorization header required\n";
-    assert_eq!(missing, ran(4, "", &format!("{hint}{because}")));
+    let error = "error: Authorization header required\n";
+    assert_eq!(missing, ran(4, "", &format!("{error}{hint}")));
 }
 
 #[test]
 fn without_a_server_the_exit_code_is_three() {
-    let home = tempfile::tempdir().unwrap();
+    let home = private_home();
     // Bound and not listening: nobody answers, and nobody else can take the port meanwhile.
     let silent = tokio::net::TcpSocket::new_v4().unwrap();
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -198,13 +202,8 @@ fn without_a_server_the_exit_code_is_three() {
     let listed = run(home.path(), &["rpc", "list", "--port", &port]);
     assert_eq!((listed.code, listed.stdout.as_str()), (3, ""));
     let lines: Vec<&str> = listed.stderr.lines().collect();
-    assert_eq!(
-        lines[..2],
-        [
-            "error: start one with `nexus3 serve`, or name its port with --port".to_owned(),
-            format!("  because: no server answers at 127.0.0.1:{port}"),
-        ]
-    );
+    assert_eq!(lines[0], format!("error: no server answers at 127.0.0.1:{port}"));
+    assert_eq!(lines[2], "  hint: start one with `nexus3 serve`, or name its port with --port");
 }
 
 #[test]
@@ -242,7 +241,7 @@ fn a_server_says_where_it_is_and_what_it_runs_on() {
     let warning =
         "WARNING: --no-auth: every program on this machine can use this server and its agents";
     assert_eq!(open.said[1], warning);
-    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = private_home();
     let listed = run(elsewhere.path(), &["rpc", "list", "--port", &open.port]);
     assert_eq!(listed, ran(0, "no agents\n", ""));
 }
@@ -250,17 +249,13 @@ fn a_server_says_where_it_is_and_what_it_runs_on() {
 #[test]
 fn a_taken_port_is_explained() {
     let first = Serving::start(&[]);
-    let home = tempfile::tempdir().unwrap();
+    let home = private_home();
     let second = run(home.path(), &["serve", &first.port]);
     assert_eq!((second.code, second.stdout.as_str()), (1, ""));
     let lines: Vec<&str> = second.stderr.lines().collect();
-    assert_eq!(
-        lines[..2],
-        [
-            "error: a NEXUS3 server runs there already; choose another port with --port".to_owned(),
-            format!("  because: cannot listen on 127.0.0.1:{}", first.port),
-        ]
-    );
+    assert_eq!(lines[0], format!("error: cannot listen on 127.0.0.1:{}", first.port));
+    let hint = "  hint: a NEXUS3 server runs there already; choose another port with --port";
+    assert_eq!(lines[2], hint);
     assert!(!home.path().join(format!("rpc-{}.token", first.port)).exists());
     let pid = first.child.id();
     let same_home = run(first.home.path(), &["serve", "0"]);
@@ -274,7 +269,7 @@ fn a_taken_port_is_explained() {
 async fn another_service_on_the_port_is_told_from_ours() {
     let other = wiremock::MockServer::start().await;
     let port = other.address().port().to_string();
-    let home = tempfile::tempdir().unwrap();
+    let home = private_home();
     let (detected, served) = tokio::task::spawn_blocking(move || {
         let detected = run(home.path(), &["rpc", "detect", "--port", &port]);
         (detected, run(home.path(), &["serve", "--port", &port]))
@@ -289,7 +284,7 @@ async fn another_service_on_the_port_is_told_from_ours() {
 
 #[test]
 fn a_wrong_configuration_is_told_by_place() {
-    let home = tempfile::tempdir().unwrap();
+    let home = private_home();
     let file = home.path().join("team.json");
     std::fs::write(&file, "{\n  \"turn_timeout\": 1,\n  \"serwer\": {}\n}\n").unwrap();
     let path = file.display().to_string();
@@ -304,7 +299,7 @@ fn a_wrong_configuration_is_told_by_place() {
 
 #[test]
 fn help_is_complete() {
-    let home = tempfile::tempdir().unwrap();
+    let home = private_home();
     let commands: &[(&str, &[&str])] = &[
         ("help", &[]),
         ("help_serve", &["serve"]),

@@ -143,6 +143,11 @@ impl AgentHandle {
         Self(Arc::new(inner))
     }
 
+    /// Whether both lead to the same agent, not just to one of the same id.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub fn facts(&self) -> &Facts {
         &self.0.facts
     }

@@ -127,9 +127,17 @@ enum Phase {
 #[derive(Debug)]
 struct Batch {
     slots: Vec<Slot>,
+    mode: Mode,
     at_once: usize,
     /// Results are appended in call order, so those before this one are in the conversation.
     appended: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// One after another, up to the first failure.
+    Sequential,
+    Parallel,
 }
 
 #[derive(Debug)]
@@ -310,11 +318,9 @@ impl Batch {
         let parallel = calls.iter().any(|call| call.arguments[PARALLEL_ARGUMENT] == true);
         let slots =
             calls.into_iter().map(|call| Slot { call, state: SlotState::Waiting }).collect();
-        Self { slots, at_once: if parallel { concurrent_max } else { 1 }, appended: 0 }
-    }
-
-    fn is_sequential(&self) -> bool {
-        self.at_once == 1
+        let (mode, at_once) =
+            if parallel { (Mode::Parallel, concurrent_max) } else { (Mode::Sequential, 1) };
+        Self { slots, mode, at_once, appended: 0 }
     }
 
     fn is_over(&self) -> bool {
@@ -326,7 +332,7 @@ impl Batch {
         let slot = &mut self.slots[index];
         assert!(matches!(slot.state, SlotState::Running), "a tool ends only after it started");
         slot.state = SlotState::Ended(result);
-        if failed && self.is_sequential() {
+        if failed && self.mode == Mode::Sequential {
             self.skip_waiting("Not run: an earlier tool call of this message failed.");
         }
     }

@@ -45,6 +45,8 @@ enum Failed {
     Other(anyhow::Error),
     NoServer(anyhow::Error),
     Authentication(anyhow::Error),
+    /// By a signal.
+    Interrupted,
     /// The command has said what there was to say.
     Silently,
 }
@@ -79,7 +81,13 @@ async fn run(command: Command) -> Result<(), Failed> {
     let world = crate::world::real::world()?;
     match command {
         Command::Serve(arguments) => serve::run(world, arguments).await,
-        Command::Rpc(arguments) => rpc::run(world, *arguments).await,
+        Command::Rpc(arguments) => tokio::select! {
+            // An answer that has come is shown, whatever the person does.
+            biased;
+            ended = rpc::run(&world, *arguments) => ended,
+            // A send has its own way to be interrupted and takes the first signal for it.
+            () = world.signals.stop() => Err(Failed::Interrupted),
+        },
     }
 }
 
@@ -88,6 +96,7 @@ fn told(failed: &Failed) -> ExitCode {
         Failed::Other(error) => (1, Some(error)),
         Failed::NoServer(error) => (3, Some(error)),
         Failed::Authentication(error) => (4, Some(error)),
+        Failed::Interrupted => (130, None),
         Failed::Silently => (1, None),
     };
     if let Some(error) = error {
@@ -98,7 +107,8 @@ fn told(failed: &Failed) -> ExitCode {
 
 /// The home of a server or of the server a command talks to: given, `NEXUS3_HOME`, `~/.nexus3`.
 fn home(world: &World, given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let from_environment = || world.environment.var("NEXUS3_HOME").map(PathBuf::from);
+    let named = || world.environment.var("NEXUS3_HOME").filter(|home| !home.is_empty());
+    let from_environment = || named().map(PathBuf::from);
     let home = match given.or_else(from_environment) {
         Some(home) => home,
         None => match world.environment.home_dir() {

@@ -16,10 +16,22 @@ pub fn note(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// The error and, indented below it, what caused it.
+/// What to do about an error. It is told after the error and what caused it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Hint(pub String);
+
+/// The error and, indented below it, what caused it and what can be done.
 pub fn error(error: &anyhow::Error) {
-    note(format_args!("error: {error}"));
-    for cause in error.chain().skip(1) {
+    let hint = error.downcast_ref::<Hint>();
+    let mut causes = error.chain().skip(usize::from(hint.is_some()));
+    if let Some(first) = causes.next() {
+        note(format_args!("error: {first}"));
+    }
+    for cause in causes {
         note(format_args!("  because: {cause}"));
+    }
+    if let Some(hint) = hint {
+        note(format_args!("  hint: {hint}"));
     }
 }

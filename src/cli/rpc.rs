@@ -9,14 +9,16 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::output::Hint;
 use super::{Failed, home, output};
 use crate::client::{ClientError, Detection, NexusClient, find_token};
 use crate::home::DEFAULT_PORT;
 use crate::id::{AgentId, RequestId};
+use crate::limits::AUTO_REQUEST_ID_HEX;
 use crate::rpc::method::{
     AgentEntry, CreateAgentParams, DestroyAgentParams, InitialResponse, SendParams, SendResult,
 };
-use crate::world::World;
+use crate::world::{Use, World};
 
 /// Talks to a running server.
 #[derive(Debug, Args)]
@@ -147,20 +149,20 @@ struct SendArguments {
     timeout: Option<f64>,
 }
 
-pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
+pub async fn run(world: &World, arguments: Arguments) -> Result<(), Failed> {
     let Arguments { server, command } = arguments;
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), server.port);
     let client = NexusClient::new(Arc::clone(&world.net), address, None).named("cli");
     if let Command::Detect = command {
         return detect(&client, server.port, server.json).await;
     }
-    let home = home(&world, server.home)?;
-    let token = match find_token(&world, &home, server.port, server.api_key) {
+    let home = home(world, server.home)?;
+    let token = match find_token(world, &home, server.port, server.api_key) {
         Ok(token) => token,
         Err(error) => return Err(Failed::Authentication(error.into())),
     };
     let client = NexusClient::new(Arc::clone(&world.net), address, token).named("cli");
-    command.run(&client, server.json).await
+    command.run(world, &client, server.json).await
 }
 
 async fn detect(client: &NexusClient, port: u16, as_json: bool) -> Result<(), Failed> {
@@ -179,7 +181,7 @@ async fn detect(client: &NexusClient, port: u16, as_json: bool) -> Result<(), Fa
 }
 
 impl Command {
-    async fn run(self, client: &NexusClient, as_json: bool) -> Result<(), Failed> {
+    async fn run(self, world: &World, client: &NexusClient, as_json: bool) -> Result<(), Failed> {
         match self {
             Self::Detect => unreachable!("it needs no token and was answered before"),
             Self::List => {
@@ -198,8 +200,8 @@ impl Command {
                 }
             }
             Self::Send(arguments) => {
-                let (agent, params) = arguments.params()?;
-                let sent = client.send(&agent, &params).await.map_err(failed)?;
+                let (agent, params) = arguments.params(world)?;
+                let sent = send(world, client, &agent, &params).await?;
                 if as_json {
                     output::json(&sent);
                 }
@@ -249,17 +251,42 @@ impl CreateArguments {
 }
 
 impl SendArguments {
-    fn params(self) -> anyhow::Result<(AgentId, SendParams)> {
-        let request_id = self.request_id.map(|id| RequestId::parse(&id)).transpose()?;
+    /// With a request id in any case, so that the turn can be cancelled by it.
+    fn params(self, world: &World) -> anyhow::Result<(AgentId, SendParams)> {
+        let drawn = || world.chance.hex(Use::RequestId, AUTO_REQUEST_ID_HEX);
+        let request_id = RequestId::parse(&self.request_id.unwrap_or_else(drawn))?;
         let params = SendParams {
             content: self.content,
-            request_id,
+            request_id: Some(request_id),
             source: self.source,
             source_agent_id: None,
             wait: self.no_wait.then_some(false),
             timeout: self.timeout,
         };
         Ok((self.agent, params))
+    }
+}
+
+/// Sends and waits. The first signal cancels the turn; the caller of this leaves at the second.
+async fn send(
+    world: &World,
+    client: &NexusClient,
+    agent: &AgentId,
+    params: &SendParams,
+) -> Result<SendResult, Failed> {
+    let sending = client.send(agent, params);
+    let mut sending = std::pin::pin!(sending);
+    tokio::select! {
+        biased;
+        sent = &mut sending => return sent.map_err(failed),
+        () = world.signals.stop() => {}
+    }
+    output::note("cancelling the turn; interrupt again to leave at once");
+    client.cancel(agent, params.request_id.clone()).await.map_err(failed)?;
+    match sending.await.map_err(failed)? {
+        SendResult::Cancelled { .. } => Err(Failed::Interrupted),
+        // It was faster than the cancellation.
+        sent @ (SendResult::Completed { .. } | SendResult::Accepted { .. }) => Ok(sent),
     }
 }
 
@@ -298,33 +325,43 @@ fn table(agents: &[AgentEntry]) -> String {
     if agents.is_empty() {
         return "no agents".to_owned();
     }
-    let width = agents.iter().map(|agent| agent.agent_id.as_str().len()).max().unwrap_or(0).max(5);
-    let mut lines = vec![format!("{:width$}  STATUS   PRESET     MODEL  MESSAGES  CWD", "AGENT")];
-    lines.extend(agents.iter().map(|agent| {
+    let head = ["AGENT", "STATUS", "PRESET", "MODEL", "MESSAGES", "CWD"].map(str::to_owned);
+    let rows = agents.iter().map(|agent| {
         let status = if agent.active_request_id.is_some() { "running" } else { "idle" };
-        format!(
-            "{:width$}  {status:7}  {:9}  {}  {}  {}",
-            agent.agent_id.as_str(),
-            agent.preset,
-            agent.model,
-            agent.message_count,
-            agent.cwd
-        )
-    }));
-    lines.join("\n")
+        [
+            agent.agent_id.to_string(),
+            status.to_owned(),
+            agent.preset.to_string(),
+            agent.model.to_string(),
+            agent.message_count.to_string(),
+            agent.cwd.to_string(),
+        ]
+    });
+    let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..6).filter_map(width).collect();
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn failed(error: ClientError) -> Failed {
     let hint = "start one with `nexus3 serve`, or name its port with --port";
     match &error {
-        ClientError::NoServer { .. } => Failed::NoServer(anyhow::Error::from(error).context(hint)),
+        ClientError::NoServer { .. } => Failed::NoServer(with_hint(error, hint)),
         refused if refused.is_authentication() => {
             let hint = "the server did not accept the token: see --api-key and --home";
-            Failed::Authentication(anyhow::Error::from(error).context(hint))
+            Failed::Authentication(with_hint(error, hint))
         }
         ClientError::Timeout { .. }
         | ClientError::Protocol { .. }
         | ClientError::Refused { .. }
         | ClientError::Rpc { .. } => Failed::Other(error.into()),
     }
+}
+
+fn with_hint(error: ClientError, hint: &str) -> anyhow::Error {
+    anyhow::Error::from(error).context(Hint(hint.to_owned()))
 }

@@ -13,9 +13,11 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
+use super::output::Hint;
 use super::{Failed, home, output};
 use crate::client::{Detection, NexusClient};
 use crate::config::{self, Config, ConfigError, LogLevel};
+use crate::home::Home;
 use crate::policy::ceiling::Yolo;
 use crate::server::{Access, RunError, Server, Settings};
 use crate::world::World;
@@ -53,6 +55,7 @@ pub struct Arguments {
 
 pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
     let home = home(&world, arguments.home)?;
+    Home::prepare(world.fs.as_ref(), &home)?;
     let mut config = configuration(&world, &home, arguments.config)?;
     if let Some(port) = arguments.position.or(arguments.port) {
         config.server.port = port;
@@ -64,11 +67,11 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         access: if arguments.no_auth { Access::Everybody } else { Access::TokenHolders },
         yolo: if arguments.allow_yolo { Yolo::Allowed } else { Yolo::Refused },
     };
+    log(&home, log_level)?;
     let server = match Server::bind(world.clone(), settings).await {
         Ok(server) => server,
         Err(error) => return Err(explained(&world, address, error).await.into()),
     };
-    log(&home, log_level)?;
     announce(&server);
     server.run().await;
     Ok(())
@@ -99,7 +102,7 @@ async fn explained(world: &World, (host, port): (IpAddr, u16), error: RunError) 
         Detection::OtherService => "another service answers there",
         Detection::NoServer | Detection::Timeout | Detection::Error => "the port is taken",
     };
-    anyhow::Error::from(error).context(format!("{what}; choose another port with --port"))
+    anyhow::Error::from(error).context(Hint(format!("{what}; choose another port with --port")))
 }
 
 /// Logs to stderr and to `logs/server.log` in the home.
@@ -125,6 +128,12 @@ fn log(home: &Path, level: LogLevel) -> anyhow::Result<()> {
         .without_time()
         .with_filter(level);
     tracing_subscriber::registry().with(to_file).with(to_person).try_init()?;
+    // What panicked and where stands in the log before the line that gives it its number.
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        tracing::error!(location, "panic: {message}");
+    }));
     Ok(())
 }
 

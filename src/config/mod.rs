@@ -19,6 +19,7 @@ use std::path::PathBuf;
 pub use lineage::{BuiltIn, Lineage, LineageError};
 pub use load::{load, load_file};
 pub use problem::{ConfigError, Problem};
+pub use providers::is_loopback;
 pub use source::{Position, Source, position};
 
 use indexmap::IndexMap;

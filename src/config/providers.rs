@@ -301,7 +301,8 @@ fn base_url(field: &Field<'_>, allow_insecure_http: bool) -> Option<String> {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a URL's host is this machine.
+pub fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())

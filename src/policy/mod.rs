@@ -124,6 +124,10 @@ pub enum PolicyError {
     },
     #[error("the preset `{preset}` gives the tool `{tool}` a timeout that is no time")]
     Timeout { preset: String, tool: String },
+    #[error(
+        "the preset `{preset}` names the tool `{tool}`, which this version does not have; it has {known}"
+    )]
+    UnknownTool { preset: String, tool: String, known: String },
     /// The parameters make no sense together, whoever asks.
     #[error("`allowed_write_paths` is for sandboxed agents; `{preset}` is {level}")]
     WritePathsNeedless { preset: String, level: Level },

@@ -123,8 +123,19 @@ impl Presets {
         &self.default
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Preset>> {
-        self.presets.iter()
+    /// Refuses presets that name tools there are not: a misspelt ban would ban nothing.
+    pub fn check_tools(&self, known: &[&str]) -> Result<(), PolicyError> {
+        for preset in &self.presets {
+            let mut named = preset.disabled_tools.iter().chain(preset.tool_timeouts.keys());
+            if let Some(tool) = named.find(|tool| !known.contains(&tool.as_str())) {
+                return Err(PolicyError::UnknownTool {
+                    preset: preset.name.clone(),
+                    tool: tool.clone(),
+                    known: known.join(", "),
+                });
+            }
+        }
+        Ok(())
     }
 }
 

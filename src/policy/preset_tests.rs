@@ -23,6 +23,7 @@ fn config(presets: &[(&str, PresetConfig)]) -> PermissionsConfig {
 fn the_built_in_presets_are_these() {
     let presets = Presets::new(&PermissionsConfig::default()).unwrap();
     let rows: Vec<_> = presets
+        .presets
         .iter()
         .map(|p| (p.name.as_str(), p.level, p.may_create, p.send, p.writes))
         .collect();
@@ -93,4 +94,25 @@ fn presets_that_lead_nowhere_are_refused() {
         build(&[("a", preset("yolo", &[("echo", None, Some(-1.0))]))]),
         PolicyError::Timeout { preset: name(), tool: "echo".to_owned() }
     );
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_refused_rather_than_left_enabled() {
+    let tool = ToolConfig { enabled: Some(false), timeout: None };
+    let preset = PresetConfig {
+        extends: "trusted".to_owned(),
+        description: None,
+        tools: [("ech".to_owned(), tool)].into(),
+    };
+    let config = PermissionsConfig {
+        presets: [("quiet".to_owned(), preset)].into(),
+        ..PermissionsConfig::default()
+    };
+    let presets = Presets::new(&config).unwrap();
+    let refused = presets.check_tools(&["echo", "sleep"]).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "the preset `quiet` names the tool `ech`, which this version does not have; it has echo, sleep"
+    );
+    assert_eq!(presets.check_tools(&["ech"]), Ok(()));
 }

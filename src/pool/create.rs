@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Pool;
-use super::registry::Refused;
+use super::registry::{Found, Refused, Registry};
 use crate::agent::{AgentHandle, Facts, system_prompt};
 use crate::id::AgentId;
-use crate::limits::AUTO_AGENT_ID_HEX;
+use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
 use crate::policy::{self, Level, Permissions, PolicyError, Preset, Reason, Refusal, ceiling};
 use crate::provider::ModelError;
 use crate::world::Use;
@@ -64,14 +64,14 @@ pub enum CreateError {
 
 impl Pool {
     pub async fn create(&self, new: NewAgent) -> Result<AgentHandle, CreateError> {
-        let parent = match &new.parent {
+        let found = match &new.parent {
             Some(id) => {
-                let parent = self.agent(id);
-                Some(parent.ok_or_else(|| CreateError::UnknownParent { id: id.clone() })?)
+                let found = self.registry().find(id);
+                Some(found.ok_or_else(|| CreateError::UnknownParent { id: id.clone() })?)
             }
             None => None,
         };
-        let parent = parent.as_ref().map(AgentHandle::facts);
+        let parent = found.as_ref().map(|found| found.agent.facts());
         let preset = match &new.preset {
             Some(name) => self.presets.get(name)?,
             None => self.presets.default_preset(),
@@ -97,34 +97,49 @@ impl Pool {
             system_prompt: prompt,
             tools,
         };
-        self.insert(&new.id, new.parent.as_ref(), facts)
+        self.insert(&new.id, found.as_ref(), facts)
     }
 
     fn insert(
         &self,
         id: &NewId,
-        parent: Option<&AgentId>,
+        parent: Option<&Found<AgentHandle>>,
         facts: impl FnOnce(AgentId) -> Facts,
     ) -> Result<AgentHandle, CreateError> {
-        let drawn = || self.shared.world.chance.hex(Use::AgentId, AUTO_AGENT_ID_HEX);
         let mut registry = self.registry();
         let id = match id {
             NewId::Given(id) => id.clone(),
             NewId::Temp => registry.free_temp_id(),
-            NewId::Auto => AgentId::parse(&drawn()).expect("hex digits are a well-formed id"),
+            NewId::Auto => self.draw_id(&registry),
         };
         let start = || AgentHandle::start(facts(id.clone()), Arc::clone(&self.shared));
         let agent = registry.insert(&id, parent, start).map_err(|refused| match refused {
             Refused::Taken => CreateError::Taken { id: id.clone() },
             Refused::NoParent => {
-                let id = parent.expect("only a given parent can be missing").clone();
-                CreateError::UnknownParent { id }
+                let parent = parent.expect("only a given parent can be missing");
+                CreateError::UnknownParent { id: parent.agent.facts().id.clone() }
             }
             Refused::Stopping => CreateError::Stopping,
         })?;
         drop(registry);
         tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
         Ok(agent)
+    }
+
+    /// An id that nobody has, if chance does not insist on one that somebody has.
+    fn draw_id(&self, registry: &Registry<AgentHandle>) -> AgentId {
+        let drawn = || {
+            let digits = self.shared.world.chance.hex(Use::AgentId, AUTO_AGENT_ID_HEX);
+            AgentId::parse(&digits).expect("hex digits are a well-formed id")
+        };
+        let mut id = drawn();
+        for _ in 1..AUTO_AGENT_ID_DRAWS_MAX {
+            if registry.is_free(&id) {
+                break;
+            }
+            id = drawn();
+        }
+        id
     }
 
     /// The working directory with its links resolved: what lies inside is decided against that.
@@ -176,12 +191,13 @@ impl Pool {
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
             return Err(CreateError::UnknownTool { name: name.clone(), known });
         }
-        let mut permissions = Permissions::new(Arc::clone(preset), write_paths);
+        let mut permissions = match parent {
+            Some(parent) => {
+                Permissions::under(&parent.permissions, Arc::clone(preset), write_paths)
+            }
+            None => Permissions::new(Arc::clone(preset), write_paths),
+        };
         permissions.disabled_tools.extend(new.disable_tools.iter().cloned());
-        if let Some(parent) = parent {
-            // A child has no tool its parent lacks.
-            permissions.disabled_tools.extend(parent.permissions.disabled_tools.iter().cloned());
-        }
         Ok(permissions)
     }
 }

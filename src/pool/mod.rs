@@ -59,11 +59,13 @@ impl Pool {
         };
         let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
         let shared = Shared { world, tools: Tools::default(), rules, skill_timeout };
+        let presets = Presets::new(&config.permissions)?;
+        presets.check_tools(&shared.tools.names().collect::<Vec<_>>())?;
         Ok(Self {
             registry: Mutex::default(),
             shared: Arc::new(shared),
             models,
-            presets: Presets::new(&config.permissions)?,
+            presets,
             ground,
             stop: CancellationToken::new(),
         })

@@ -34,6 +34,13 @@ pub struct Listed<A> {
     pub family: Family,
 }
 
+/// An agent by its place in the order of creation, which no other agent ever has.
+#[derive(Clone, Debug)]
+pub struct Found<A> {
+    pub agent: A,
+    number: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     Taken,
@@ -62,11 +69,12 @@ impl<A> Default for Registry<A> {
 }
 
 impl<A: Clone> Registry<A> {
-    /// Adds the agent that `make` gives, once its id and parent are known to be fine.
+    /// Adds the agent that `make` gives, once its id and parent are known to be fine. The parent is
+    /// the one that was found: another that has its id by now is not.
     pub fn insert(
         &mut self,
         id: &AgentId,
-        parent: Option<&AgentId>,
+        parent: Option<&Found<A>>,
         make: impl FnOnce() -> A,
     ) -> Result<A, Refused> {
         if self.stopping {
@@ -75,14 +83,18 @@ impl<A: Clone> Registry<A> {
         if self.by_id.contains_key(id) {
             return Err(Refused::Taken);
         }
+        let mut parent_id = None;
         if let Some(parent) = parent {
-            self.present_mut(parent).ok_or(Refused::NoParent)?.children.insert(id.clone());
+            let entry = self.agents.get_mut(&parent.number).filter(|entry| !entry.leaving);
+            let entry = entry.ok_or(Refused::NoParent)?;
+            entry.children.insert(id.clone());
+            parent_id = Some(entry.id.clone());
         }
         let agent = make();
         let entry = Entry {
             id: id.clone(),
             agent: agent.clone(),
-            parent: parent.cloned(),
+            parent: parent_id,
             children: BTreeSet::new(),
             leaving: false,
         };
@@ -92,14 +104,24 @@ impl<A: Clone> Registry<A> {
         Ok(agent)
     }
 
+    pub fn is_free(&self, id: &AgentId) -> bool {
+        !self.by_id.contains_key(id)
+    }
+
     /// The lowest numbered temporary id that nobody has.
     pub fn free_temp_id(&self) -> AgentId {
         let mut ids = (1..).map(AgentId::temp);
-        ids.find(|id| !self.by_id.contains_key(id)).expect("there are more numbers than agents")
+        ids.find(|id| self.is_free(id)).expect("there are more numbers than agents")
     }
 
     pub fn get(&self, id: &AgentId) -> Option<A> {
         self.present(id).map(|entry| entry.agent.clone())
+    }
+
+    /// An agent that can still be told from a later one of the same id.
+    pub fn find(&self, id: &AgentId) -> Option<Found<A>> {
+        let agent = self.get(id)?;
+        Some(Found { agent, number: self.by_id[id] })
     }
 
     pub fn parent(&self, id: &AgentId) -> Option<AgentId> {

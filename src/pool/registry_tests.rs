@@ -16,7 +16,8 @@ fn family() -> Registry<&'static str> {
         ("b", Some("boss")),
         ("lone", None),
     ] {
-        registry.insert(&id(name), parent.map(id).as_ref(), || name).unwrap();
+        let parent = parent.map(|parent| registry.find(&id(parent)).unwrap());
+        registry.insert(&id(name), parent.as_ref(), || name).unwrap();
     }
     registry
 }
@@ -56,13 +57,15 @@ fn an_agent_sees_itself_its_descendants_and_its_parent() {
 fn ids_are_taken_until_their_agent_has_left() {
     let mut registry = family();
     assert_eq!(registry.insert(&id("a"), None, || "a"), Err(Refused::Taken));
-    assert_eq!(registry.insert(&id("c"), Some(&id("nobody")), || "c"), Err(Refused::NoParent));
+    let lone = registry.find(&id("lone")).unwrap();
     registry.start_leaving(&id("lone"), Children::Destroy);
     assert_eq!(registry.get(&id("lone")), None);
     assert_eq!(registry.insert(&id("lone"), None, || "lone"), Err(Refused::Taken));
-    assert_eq!(registry.insert(&id("c"), Some(&id("lone")), || "c"), Err(Refused::NoParent));
+    assert_eq!(registry.insert(&id("c"), Some(&lone), || "c"), Err(Refused::NoParent));
     registry.remove(&id("lone"));
     assert_eq!(registry.insert(&id("lone"), None, || "lone"), Ok("lone"));
+    let refused = registry.insert(&id("c"), Some(&lone), || "c");
+    assert_eq!(refused, Err(Refused::NoParent), "the parent that was meant is gone");
 }
 
 #[test]

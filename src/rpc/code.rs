@@ -60,6 +60,7 @@ impl Code {
             PolicyError::UnknownPreset { .. }
             | PolicyError::Preset { .. }
             | PolicyError::Timeout { .. }
+            | PolicyError::UnknownTool { .. }
             | PolicyError::WritePathsNeedless { .. } => {
                 ErrorObject::new(Self::InvalidParams, error.to_string())
             }

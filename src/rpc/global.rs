@@ -28,6 +28,9 @@ impl Call<'_> {
         params: CreateAgentParams,
     ) -> Result<CreateAgentResult, ErrorObject> {
         let waits = params.wait_for_initial_response.unwrap_or(false);
+        if params.initial_message.as_deref() == Some("") {
+            return Err(invalid("Invalid parameter initial_message: it must not be empty"));
+        }
         let Some(message) = &params.initial_message else {
             if waits {
                 return Err(invalid("wait_for_initial_response needs an initial_message"));

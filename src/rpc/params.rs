@@ -8,6 +8,7 @@ use super::code::Code;
 use super::method::{Method, Scope};
 use super::openrpc;
 use super::wire::{ErrorObject, Params};
+use crate::limits::NAME_CHARS_SHOWN_MAX;
 
 /// How alike a name must be to be suggested.
 const NEAR_MISS: f64 = 0.8;
@@ -17,7 +18,8 @@ pub fn find(name: &str, scope: Scope) -> Result<Method, ErrorObject> {
     if let Some(method) = here().find(|method| method.name() == name) {
         return Ok(*method);
     }
-    let error = ErrorObject::new(Code::MethodNotFound, format!("Method not found: {name}"));
+    let shown = shorten(name);
+    let error = ErrorObject::new(Code::MethodNotFound, format!("Method not found: {shown}"));
     if Method::ALL.iter().any(|method| method.name() == name) {
         let hint = match scope {
             Scope::Global => "this is a method of agents: POST it to /agent/{agent_id}",
@@ -25,7 +27,8 @@ pub fn find(name: &str, scope: Scope) -> Result<Method, ErrorObject> {
         };
         return Err(error.with(json!({"hint": hint})));
     }
-    let likeness = |method: &Method| strsim::jaro_winkler(method.name(), name);
+    // What was shortened is like nothing, and comparing it would take its time.
+    let likeness = |method: &Method| strsim::jaro_winkler(method.name(), &shown);
     let nearest = here().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     match nearest.filter(|method| likeness(method) >= NEAR_MISS) {
         Some(method) => Err(error.with(json!({"suggestion": method.name()}))),
@@ -40,6 +43,7 @@ pub fn read<T: DeserializeOwned>(method: Method, params: Params) -> Result<T, Er
         return Err(invalid(message));
     };
     if let Some(unknown) = members.keys().find(|key| !names.known.contains(key)) {
+        let unknown = shorten(unknown);
         return Err(invalid(format!("Unknown parameter: {unknown}. {}", list(&names.known))));
     }
     if let Some(missing) = names.required.iter().find(|name| !members.contains_key(*name)) {
@@ -53,6 +57,14 @@ fn deserialize<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, Er
         let path = error.path().to_string();
         invalid(format!("Invalid parameter {path}: {}", error.inner()))
     })
+}
+
+/// As much of a name as a message needs.
+fn shorten(name: &str) -> String {
+    match name.char_indices().nth(NAME_CHARS_SHOWN_MAX) {
+        Some((cut, _)) => format!("{}…", &name[..cut]),
+        None => name.to_owned(),
+    }
 }
 
 fn list(known: &[String]) -> String {

@@ -239,7 +239,7 @@ impl Call<'_> {
     /// An agent's task ends when it is destroyed; at any other time that is our defect.
     fn gone(&self, agent: &AgentHandle) -> ErrorObject {
         let id = &agent.facts().id;
-        if self.rpc.pool.agent(id).is_none() {
+        if !self.rpc.pool.agent(id).is_some_and(|present| present.is(agent)) {
             return Code::gone(id);
         }
         let error_id = self.rpc.chance.hex(Use::ErrorId, 8);

@@ -95,7 +95,7 @@ async fn malformed_parameters_are_named() {
             ),
             (
                 json!({"agent_id": ".", "initial_message": ""}),
-                error(-32602, "Invalid parameter content: it must not be empty"),
+                error(-32602, "Invalid parameter initial_message: it must not be empty"),
             ),
         ],
     )

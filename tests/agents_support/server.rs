@@ -1,5 +1,8 @@
 //! A whole server inside a test: the real machine, a home and a port of its own.
 
+#[path = "../private_home/home.rs"]
+mod home;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +27,7 @@ pub struct Running {
 impl Running {
     /// Starts on a free port. `world` may be the machine with some of its seams watched.
     pub async fn start(world: World, config: Config, yolo: Yolo) -> Self {
-        let home = tempfile::tempdir().expect("a temporary directory is made");
+        let home = home::private_home();
         let settings = settings(&home, config, yolo);
         let server = Server::bind(world.clone(), settings).await.expect("the server starts");
         let address = server.address();

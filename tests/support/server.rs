@@ -1,6 +1,9 @@
 //! A server of its own for every test: the real machine, a port the machine chose, a home that is
 //! thrown away. Its stop signal is the test's, so that tests in one process do not stop each other.
 
+#[path = "../private_home/home.rs"]
+mod home;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -33,7 +36,7 @@ pub async fn start_with(change: impl FnOnce(&mut World, &mut Config)) -> Running
     let mut config = Config::default();
     config.server.port = 0;
     change(&mut world, &mut config);
-    let home = tempfile::tempdir().expect("a temporary directory is made");
+    let home = home::private_home();
     let settings = Settings {
         config,
         home: home.path().join("home"),

@@ -1,7 +1,6 @@
 //! Where requests go and what they carry besides their body: URL, key, headers, waits.
 //! Built once from the configuration, where everything that can be wrong with it is refused.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::failure::Failures;
 use super::request::LengthField;
-use crate::config::{AuthMethod, ProviderConfig};
+use crate::config::{AuthMethod, ProviderConfig, is_loopback};
 use crate::id::AgentId;
 use crate::limits::TIMEOUT_SECONDS_MAX;
 use crate::provider::key::{Key, Redactor};
@@ -124,11 +123,6 @@ fn completions_uri(base_url: &str) -> Result<Uri, EndpointError> {
         return Err(EndpointError::Url);
     }
     Ok(uri)
-}
-
-fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 fn authorization(
