@@ -21,6 +21,8 @@ use crate::scenario::{SERVER, Scenario, ServeFlag};
 
 pub const HOME: &str = "/home/nexus/.nexus3";
 pub const PROJECT: &str = "/project";
+/// Where the server finds its models with `wire = "script"`.
+pub const SCRIPT: &str = "/scenario.toml";
 const USER: &str = "/home/nexus";
 
 /// What stays of a server when its process ends, and what is known of the process.

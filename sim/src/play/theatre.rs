@@ -12,13 +12,13 @@ use turmoil::Sim;
 
 use super::client::{self, Desk, now};
 use super::models::Watching;
-use super::server::{HOME, PROJECT, ProcessState, ServerHost};
+use super::server::{HOME, PROJECT, ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
 use super::{CHECKER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::machine::{EPOCH, SplitMix, TurmoilNet, VirtualClock};
 use crate::model::{self, Scripted};
-use crate::scenario::{MODEL, SERVER, Scenario};
+use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
 /// How much virtual time one step of the simulation takes. The longest latency is ten times that:
 /// with less, messages would never overtake each other.
@@ -62,6 +62,11 @@ impl Theatre {
         let empty = Item::Dir { mode: 0o755 };
         disk.put(PROJECT.as_ref(), empty).expect("an empty disk takes a directory");
         files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
+        if scenario.wire == Wire::Script {
+            let content = scenario.text.clone().into_bytes();
+            let script = Item::File { content, mode: 0o644 };
+            disk.put(SCRIPT.as_ref(), script).expect("a new disk takes a file");
+        }
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
@@ -78,8 +83,14 @@ impl Theatre {
                 }
             });
         }
-        let base_url = format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL));
-        let server = ServerHost::new(scenario, seed, &base_url, clock, disk, transcript.clone());
+        let where_models_are = match scenario.wire {
+            Wire::Openai | Wire::Anthropic => {
+                format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL))
+            }
+            Wire::Script => SCRIPT.to_owned(),
+        };
+        let server =
+            ServerHost::new(scenario, seed, &where_models_are, clock, disk, transcript.clone());
         let server = Arc::new(server);
         {
             let server = Arc::clone(&server);
