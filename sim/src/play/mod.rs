@@ -88,6 +88,8 @@ fn steps(
     director: &mut Director<'_>,
     faults: &mut Faults,
 ) -> Result<(), String> {
+    // What is wrong from the start is wrong before the server starts.
+    faults.advance(theatre);
     while !director.is_done() {
         if theatre.elapsed() > scenario.limit.0 {
             let open = director.unfinished().join(", ");

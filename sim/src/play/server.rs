@@ -107,7 +107,7 @@ impl ServerHost {
         let bound = match self.settings() {
             Ok(settings) => Server::bind(self.world(signals, start), settings)
                 .await
-                .map_err(|error| error.to_string()),
+                .map_err(|error| told(&error)),
             Err(problem) => Err(problem),
         };
         match bound {
@@ -167,4 +167,16 @@ impl ServerHost {
             }),
         }
     }
+}
+
+/// What went wrong and why, as `nexus3 serve` prints it.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

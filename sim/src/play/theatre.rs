@@ -222,6 +222,8 @@ impl Theatre {
     }
 
     pub fn end_delay(&self, one: &str, other: &str) {
+        // Sets the shortest as well, which would otherwise stay above the longest.
+        self.sim.set_link_latency(one, other, LATENCY_MIN);
         self.sim.set_link_max_message_latency(one, other, LATENCY_MAX);
     }
 
