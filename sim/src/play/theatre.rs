@@ -16,7 +16,7 @@ use super::server::{HOME, PROJECT, ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
 use super::{CHECKER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
-use crate::machine::{EPOCH, SplitMix, TurmoilNet, VirtualClock};
+use crate::machine::{self, EPOCH, SplitMix, TurmoilNet, VirtualClock};
 use crate::model::{self, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
@@ -52,6 +52,7 @@ impl std::fmt::Debug for Theatre {
 
 impl Theatre {
     pub fn open(scenario: &Scenario, seed: u64) -> Self {
+        machine::set_between_ticks(Duration::ZERO);
         let transcript = Transcript::default();
         let mut sim = simulation(seed);
         let clock = VirtualClock::new(now);
@@ -145,7 +146,9 @@ impl Theatre {
 
     /// Lets one tick of virtual time pass. An error is a panic or a failure inside a host.
     pub fn step(&mut self) -> Result<(), String> {
-        self.sim.step().map(|_| ()).map_err(|error| error.to_string())
+        let stepped = self.sim.step();
+        machine::set_between_ticks(self.elapsed());
+        stepped.map(|_| ()).map_err(|error| error.to_string())
     }
 
     pub fn elapsed(&self) -> Duration {
