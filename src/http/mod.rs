@@ -125,6 +125,9 @@ async fn connection(
 /// Tells one connection too many that it is. What it sends is read for a moment, so that closing
 /// does not destroy the answer.
 async fn refuse(mut stream: Box<dyn Stream>, _place: OwnedSemaphorePermit) {
+    // Clients take an answer that overtakes their request for noise, so the first byte of it is
+    // waited for, as long as for the rest of it.
+    let _ = timeout(DRAIN_MAX, stream.read_u8()).await;
     let told = async {
         stream.write_all(&Refusal::too_many_connections().bytes()).await?;
         stream.shutdown().await?;

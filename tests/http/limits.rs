@@ -130,7 +130,7 @@ async fn one_connection_too_many_is_told_so_and_a_place_is_given_back() {
     assert_eq!(first.exchange(&health).await.status, 200);
     assert_eq!(second.exchange(&health).await.status, 200);
     let mut third = server.connect().await;
-    // It is told without being asked, and also when it asks first.
+    // What it asks is thrown away, however long it is.
     third.write(&server.post("/rpc", padded(MIB)).bytes()).await;
     let told = third.read().await;
     assert_eq!(told.told(), refusal(503, -32001, "Too many connections; try again later"));

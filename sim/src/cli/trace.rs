@@ -60,7 +60,7 @@ struct VirtualTime;
 
 impl FormatTime for VirtualTime {
     fn format_time(&self, writer: &mut Writer<'_>) -> std::fmt::Result {
-        let elapsed = turmoil::sim_elapsed().unwrap_or_default();
+        let elapsed = crate::machine::elapsed();
         write!(writer, "{:>10.3}s", elapsed.as_secs_f64())
     }
 }

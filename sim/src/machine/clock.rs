@@ -1,14 +1,33 @@
-//! The wall clock of one simulated machine: virtual time from a fixed date, which can be set.
+//! Virtual time, and the wall clock of one simulated machine: virtual time from a fixed date, which
+//! can be set.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use nexus3::world::Clock;
+use tokio::runtime::Handle;
 
 /// When every simulation begins: 2025-01-01T00:00:00Z, in seconds since 1970.
 pub const EPOCH: i64 = 1_735_689_600;
+
+thread_local! {
+    static BETWEEN_TICKS: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// How much virtual time has passed since the simulation began. turmoil knows it only while a host
+/// runs; when hosts are started or killed between two ticks it would add the real machine's time.
+pub fn elapsed() -> Duration {
+    let running = Handle::try_current().ok().and_then(|_| turmoil::sim_elapsed());
+    running.unwrap_or_else(|| BETWEEN_TICKS.get())
+}
+
+/// Tells what time it is until the next tick.
+pub fn set_between_ticks(elapsed: Duration) {
+    BETWEEN_TICKS.set(elapsed);
+}
 
 #[derive(Clone, Debug)]
 pub struct VirtualClock {

@@ -11,7 +11,7 @@ mod signals;
 
 pub use blocking::Inline;
 pub use chance::{Seeded, SplitMix};
-pub use clock::{EPOCH, VirtualClock};
+pub use clock::{EPOCH, VirtualClock, elapsed, set_between_ticks};
 pub use environment::Given;
 pub use net::TurmoilNet;
 pub use programs::{Act, Acting, Pipe, Stage};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nexus3::client::{ClientError, NexusClient};
 use nexus3::id::AgentId;
 use nexus3::rpc::wire::ErrorObject;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::transcript::{Transcript, shortened, shown};
 use crate::machine::TurmoilNet;
-use crate::scenario::{Call, Raw};
+use crate::scenario::{Call, Raw, Token};
 
 /// How long raw bytes wait for an answer that does not come.
 const RAW_ANSWER_MAX: Duration = Duration::from_mins(2);
@@ -88,8 +88,11 @@ impl Desk {
         self.news.notify_one();
     }
 
+    /// What is open now ends; what is played from now on does not.
     pub fn disconnect(&self) {
-        self.state().orders.push_back(Order::Disconnect);
+        let mut state = self.state();
+        state.close_all();
+        state.orders.push_back(Order::Disconnect);
         self.news.notify_one();
     }
 
@@ -157,7 +160,6 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
                 }
                 Order::Disconnect => {
                     jobs.shutdown().await;
-                    desk.state().close_all();
                     transcript.note(now(), &name, "closes its connections");
                 }
             },
@@ -165,9 +167,9 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
     }
 }
 
-/// The virtual time on the host that asks.
+/// The virtual time.
 pub fn now() -> Duration {
-    turmoil::sim_elapsed().unwrap_or_default()
+    crate::machine::elapsed()
 }
 
 struct Player {
@@ -190,7 +192,12 @@ impl Player {
     async fn call(&self, job: &Job, call: Call) -> Done {
         let params = Value::Object(call.params.unwrap_or_default());
         let on = call.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
-        self.note(job, &format!("→ {}{on} {}", call.method, shown(&params)));
+        let token = match call.token {
+            Token::Server => "",
+            Token::Text(_) => " with another token",
+            Token::Without => " without a token",
+        };
+        self.note(job, &format!("→ {}{on} {}{token}", call.method, shown(&params)));
         let mut client =
             NexusClient::new(Arc::new(TurmoilNet), job.server, job.token.clone()).named(&self.name);
         for (name, value) in &call.headers {
@@ -221,7 +228,12 @@ impl Player {
     }
 
     async fn raw(&self, job: &Job, raw: &Raw) -> Done {
-        self.note(job, &format!("→ raw {}", shown(&raw.bytes)));
+        // The token is another one with every seed, and a secret.
+        let bytes = match &job.token {
+            Some(token) => raw.bytes.replace(token.expose_secret(), "${token}"),
+            None => raw.bytes.clone(),
+        };
+        self.note(job, &format!("→ raw {}", shown(&bytes)));
         let done = match timeout(RAW_ANSWER_MAX, exchange(job.server, &raw.bytes)).await {
             Ok(Ok(answer)) => read_raw(&answer),
             Ok(Err(_)) | Err(_) => Done::Unanswered,
@@ -241,7 +253,8 @@ fn told(done: &Done) -> String {
             format!("← {http}error {} {:?}{data}", error.code, error.message)
         }
         Done::RawAnswer { status: Some(status), body } => {
-            format!("← HTTP {status} {}", shortened(body.trim_end()))
+            let line = format!("← HTTP {status} {}", shortened(body.trim_end()));
+            line.trim_end().to_owned()
         }
         Done::RawAnswer { status: None, .. } => "← closed without an answer".to_owned(),
         Done::Unanswered => "✗ no answer".to_owned(),

@@ -239,7 +239,7 @@ impl<'a> Director<'a> {
                 Until::JobsEnd
             }
             Action::Raw(raw) => {
-                self.play(index, step, None, Work::Raw(raw.clone()), theatre);
+                self.play(index, step, token, Work::Raw(raw.clone()), theatre);
                 Until::JobsEnd
             }
             Action::Disconnect => {

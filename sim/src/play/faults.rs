@@ -120,7 +120,12 @@ impl Life {
         match (&self.fault.kind, turn) {
             (FaultKind::Crash, Turn::Begin) => theatre.kill(self.host()),
             (FaultKind::PowerLoss, Turn::Begin) => theatre.cut_power(self.host()),
-            (FaultKind::Crash | FaultKind::PowerLoss, Turn::End) => theatre.start(self.host()),
+            (FaultKind::Crash | FaultKind::PowerLoss, Turn::End) => {
+                // A step may have started it meanwhile.
+                if !theatre.is_running(self.host()) {
+                    theatre.start(self.host());
+                }
+            }
             (FaultKind::Partition, Turn::Begin) => self.links(theatre, Theatre::partition),
             (FaultKind::Partition, Turn::End) => self.links(theatre, Theatre::repair),
             (FaultKind::Hold, Turn::Begin) => self.links(theatre, Theatre::hold),

@@ -25,7 +25,7 @@ use faults::Faults;
 use theatre::Theatre;
 
 use crate::disk::View;
-use crate::scenario::{Action, SERVER, Scenario};
+use crate::scenario::{Action, SERVER, Scenario, Wire};
 
 /// The host that looks after the invariants.
 const CHECKER: &str = "(checker)";
@@ -62,9 +62,9 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
             None
         }
     };
-    findings.extend(checks::expected(&theatre, &scenario.expect, survey.as_ref()));
+    findings.extend(checks::expected(&theatre, scenario, survey.as_ref()));
     findings.extend(checks::secrets(&theatre, scenario));
-    epilogue(&theatre, survey.as_ref());
+    epilogue(&theatre, scenario, survey.as_ref());
     let ignored = |finding: &Finding| {
         finding.invariant.is_some_and(|invariant| scenario.expect.ignore.contains_key(&invariant))
     };
@@ -91,6 +91,8 @@ fn steps(
     director: &mut Director<'_>,
     faults: &mut Faults,
 ) -> Result<(), String> {
+    // What is wrong from the start is wrong before the server starts.
+    faults.advance(theatre);
     while !director.is_done() {
         if theatre.elapsed() > scenario.limit.0 {
             let open = director.unfinished().join(", ");
@@ -200,7 +202,7 @@ fn wait<T>(
 }
 
 /// The end state, in a few lines.
-fn epilogue(theatre: &Theatre, survey: Option<&Survey>) {
+fn epilogue(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) {
     let transcript = &theatre.transcript;
     if let Some(survey) = survey {
         let agents = survey
@@ -211,6 +213,15 @@ fn epilogue(theatre: &Theatre, survey: Option<&Survey>) {
         let agents = if agents.is_empty() { "none".to_owned() } else { agents.join(", ") };
         transcript.end("agents", &agents);
     }
+    match scenario.wire {
+        Wire::Openai | Wire::Anthropic => models_at_end(theatre),
+        Wire::Script => transcript.end("models", "inside the server: not seen, not counted"),
+    }
+    transcript.end("disk", &format!("{:016x}", theatre.server.disk.digest(View::Now)));
+}
+
+fn models_at_end(theatre: &Theatre) {
+    let transcript = &theatre.transcript;
     let calls = theatre.models.model_calls();
     let calls: Vec<String> =
         calls.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
@@ -222,5 +233,4 @@ fn epilogue(theatre: &Theatre, survey: Option<&Survey>) {
     if !left.is_empty() {
         transcript.end("models", &format!("not used up: entry {}", left.join(", ")));
     }
-    transcript.end("disk", &format!("{:016x}", theatre.server.disk.digest(View::Now)));
 }

@@ -21,6 +21,8 @@ use crate::scenario::{SERVER, Scenario, ServeFlag};
 
 pub const HOME: &str = "/home/nexus/.nexus3";
 pub const PROJECT: &str = "/project";
+/// Where the server finds its models with `wire = "script"`.
+pub const SCRIPT: &str = "/scenario.toml";
 const USER: &str = "/home/nexus";
 
 /// What stays of a server when its process ends, and what is known of the process.
@@ -105,7 +107,7 @@ impl ServerHost {
         let bound = match self.settings() {
             Ok(settings) => Server::bind(self.world(signals, start), settings)
                 .await
-                .map_err(|error| error.to_string()),
+                .map_err(|error| told(&error)),
             Err(problem) => Err(problem),
         };
         match bound {
@@ -165,4 +167,16 @@ impl ServerHost {
             }),
         }
     }
+}
+
+/// What went wrong and why, as `nexus3 serve` prints it.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

@@ -12,13 +12,13 @@ use turmoil::Sim;
 
 use super::client::{self, Desk, now};
 use super::models::Watching;
-use super::server::{HOME, PROJECT, ProcessState, ServerHost};
+use super::server::{HOME, PROJECT, ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
 use super::{CHECKER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
-use crate::machine::{EPOCH, SplitMix, TurmoilNet, VirtualClock};
+use crate::machine::{self, EPOCH, SplitMix, TurmoilNet, VirtualClock};
 use crate::model::{self, Scripted};
-use crate::scenario::{MODEL, SERVER, Scenario};
+use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
 /// How much virtual time one step of the simulation takes. The longest latency is ten times that:
 /// with less, messages would never overtake each other.
@@ -52,6 +52,7 @@ impl std::fmt::Debug for Theatre {
 
 impl Theatre {
     pub fn open(scenario: &Scenario, seed: u64) -> Self {
+        machine::set_between_ticks(Duration::ZERO);
         let transcript = Transcript::default();
         let mut sim = simulation(seed);
         let clock = VirtualClock::new(now);
@@ -62,6 +63,11 @@ impl Theatre {
         let empty = Item::Dir { mode: 0o755 };
         disk.put(PROJECT.as_ref(), empty).expect("an empty disk takes a directory");
         files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
+        if scenario.wire == Wire::Script {
+            let content = scenario.text.clone().into_bytes();
+            let script = Item::File { content, mode: 0o644 };
+            disk.put(SCRIPT.as_ref(), script).expect("a new disk takes a file");
+        }
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
@@ -78,8 +84,14 @@ impl Theatre {
                 }
             });
         }
-        let base_url = format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL));
-        let server = ServerHost::new(scenario, seed, &base_url, clock, disk, transcript.clone());
+        let where_models_are = match scenario.wire {
+            Wire::Openai | Wire::Anthropic => {
+                format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL))
+            }
+            Wire::Script => SCRIPT.to_owned(),
+        };
+        let server =
+            ServerHost::new(scenario, seed, &where_models_are, clock, disk, transcript.clone());
         let server = Arc::new(server);
         {
             let server = Arc::clone(&server);
@@ -134,7 +146,9 @@ impl Theatre {
 
     /// Lets one tick of virtual time pass. An error is a panic or a failure inside a host.
     pub fn step(&mut self) -> Result<(), String> {
-        self.sim.step().map(|_| ()).map_err(|error| error.to_string())
+        let stepped = self.sim.step();
+        machine::set_between_ticks(self.elapsed());
+        stepped.map(|_| ()).map_err(|error| error.to_string())
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -211,6 +225,8 @@ impl Theatre {
     }
 
     pub fn end_delay(&self, one: &str, other: &str) {
+        // Sets the shortest as well, which would otherwise stay above the longest.
+        self.sim.set_link_latency(one, other, LATENCY_MIN);
         self.sim.set_link_max_message_latency(one, other, LATENCY_MAX);
     }
 

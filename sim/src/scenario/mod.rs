@@ -50,6 +50,8 @@ const LIMIT: Time = Time(Duration::from_mins(10));
 /// All of a scenario file. Its names refer to something, and its patterns compile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
+    /// The file itself: with [`Wire::Script`] the server reads its models from it.
+    pub text: String,
     pub about: String,
     pub seed: u64,
     /// How much virtual time the run may take.
@@ -200,6 +202,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         root.refuse_at("limit", "nothing can happen in no time", "use a time above 0");
     }
     Some(Scenario {
+        text: problems.text().to_owned(),
         about: form.about,
         seed: form.seed,
         limit: form.limit.unwrap_or(LIMIT),

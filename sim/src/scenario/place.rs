@@ -25,6 +25,11 @@ impl<'t> Problems<'t> {
         Self { file, text, found: RefCell::default() }
     }
 
+    /// The file.
+    pub(super) fn text(&self) -> &'t str {
+        self.text
+    }
+
     pub(super) fn add(&self, offset: usize, message: String, hint: String) {
         self.found.borrow_mut().push((offset, message, hint));
     }
