@@ -278,8 +278,8 @@ async fn another_service_on_the_port_is_told_from_ours() {
     .unwrap();
     assert_eq!(detected, ran(1, "other_service\n", ""));
     assert_eq!(served.code, 1);
-    let told = "error: another service answers there; choose another port with --port";
-    assert_eq!(served.stderr.lines().next(), Some(told));
+    let told = "  hint: another service answers there; choose another port with --port";
+    assert_eq!(served.stderr.lines().last(), Some(told));
 }
 
 #[test]
