@@ -149,10 +149,11 @@ impl<'a> Director<'a> {
 
     fn is_due(&self, index: usize, theatre: &Theatre) -> bool {
         let step = &self.steps[index];
+        let previous = || index == 0 || self.lets_go_on(index - 1);
         let due = match &step.when {
-            When::AfterPrevious => index == 0 || self.lets_go_on(index - 1),
+            When::AfterPrevious => previous(),
             When::At(time) => theatre.elapsed() >= time.0,
-            When::After(name) => self.has_ended(name),
+            When::After(name) => previous() && self.has_ended(name),
             // Refused when the file was read.
             When::OnEvent(_) => false,
         };
