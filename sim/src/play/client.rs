@@ -88,8 +88,11 @@ impl Desk {
         self.news.notify_one();
     }
 
-    pub fn disconnect(&self) {
-        self.state().orders.push_back(Order::Disconnect);
+    /// Closes all connections; the job ends when that is done, with all others.
+    pub fn disconnect(&self, job: JobId) {
+        let mut state = self.state();
+        state.open.insert(job);
+        state.orders.push_back(Order::Disconnect);
         self.news.notify_one();
     }
 
@@ -157,8 +160,8 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
                 }
                 Order::Disconnect => {
                     jobs.shutdown().await;
-                    desk.state().close_all();
                     transcript.note(now(), &name, "closes its connections");
+                    desk.state().close_all();
                 }
             },
         }
