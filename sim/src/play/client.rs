@@ -23,6 +23,8 @@ use crate::scenario::{Call, Raw};
 /// How long raw bytes wait for an answer that does not come.
 const RAW_ANSWER_MAX: Duration = Duration::from_mins(2);
 const RAW_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The header that makes a call an agent's.
+const AS_AGENT: &str = "x-nexus-agent";
 
 /// Where the director leaves jobs for a client, and finds how they ended.
 #[derive(Debug, Default)]
@@ -193,7 +195,9 @@ impl Player {
     async fn call(&self, job: &Job, call: Call) -> Done {
         let params = Value::Object(call.params.unwrap_or_default());
         let on = call.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
-        self.note(job, &format!("→ {}{on} {}", call.method, shown(&params)));
+        let whose = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(AS_AGENT));
+        let whose = whose.map(|(_, agent)| format!(" as {agent}")).unwrap_or_default();
+        self.note(job, &format!("→ {}{on}{whose} {}", call.method, shown(&params)));
         let mut client =
             NexusClient::new(Arc::new(TurmoilNet), job.server, job.token.clone()).named(&self.name);
         for (name, value) in &call.headers {
