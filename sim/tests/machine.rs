@@ -22,7 +22,7 @@ fn machine(signals: Arc<Raised>) -> World {
     World {
         clock: Arc::new(VirtualClock::new(|| Duration::from_secs(1))),
         chance: Arc::new(Seeded::new(1)),
-        net: Arc::new(TurmoilNet),
+        net: Arc::new(TurmoilNet::default()),
         blocking: Arc::new(Inline),
         programs: Arc::new(acting),
         signals,

@@ -6,15 +6,35 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use nexus3::world::{BoxFuture, Listener, Net, Stream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use turmoil::net::{TcpListener, TcpStream};
 
 /// As on a real machine with the usual limit.
 const HANDLES_MAX: usize = 1024 * 1024;
 
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TurmoilNet;
+/// The sockets of one host. Cloning shares the count.
+#[derive(Clone, Debug, Default)]
+pub struct TurmoilNet {
+    open: Arc<AtomicUsize>,
+}
+
+impl TurmoilNet {
+    /// How many connections are open. Turmoil's own count keeps those that were never made.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::Acquire)
+    }
+
+    fn counted(&self, inner: TcpStream) -> Box<dyn Stream> {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        Box::new(Counted { inner, open: Arc::clone(&self.open) })
+    }
+}
 
 impl Net for TurmoilNet {
     fn bind(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Listener>>> {
@@ -22,14 +42,14 @@ impl Net for TurmoilNet {
             let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());
             let inner = TcpListener::bind(anywhere).await?;
             let shown = SocketAddr::new(address.ip(), inner.local_addr()?.port());
-            Ok(Box::new(Bound { inner, shown }) as Box<dyn Listener>)
+            Ok(Box::new(Bound { inner, shown, net: self.clone() }) as Box<dyn Listener>)
         })
     }
 
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
             let stream = TcpStream::connect(address).await?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
+            Ok(self.counted(stream))
         })
     }
 
@@ -42,6 +62,7 @@ struct Bound {
     inner: TcpListener,
     /// The address that was asked for, with the port that was given.
     shown: SocketAddr,
+    net: TurmoilNet,
 }
 
 impl Listener for Bound {
@@ -52,7 +73,47 @@ impl Listener for Bound {
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
             let (stream, _) = self.inner.accept().await?;
-            Ok(Box::new(stream) as Box<dyn Stream>)
+            Ok(self.net.counted(stream))
         })
+    }
+}
+
+/// A connection that is counted as long as it is held.
+struct Counted {
+    inner: TcpStream,
+    open: Arc<AtomicUsize>,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
     }
 }

@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::machine::TurmoilNet;
-use crate::scenario::SERVER;
 
 /// How long, in virtual time, a server may take to come to rest once nothing disturbs it.
 const REST_MAX: Duration = Duration::from_hours(2);
@@ -33,13 +32,13 @@ pub struct Desk {
 struct State {
     order: Option<Order>,
     survey: Option<Survey>,
-    connections: Option<usize>,
 }
 
 #[derive(Debug)]
-enum Order {
-    Survey { server: SocketAddr, token: Option<SecretString>, requests: Vec<(AgentId, RequestId)> },
-    CountConnections,
+struct Order {
+    server: SocketAddr,
+    token: Option<SecretString>,
+    requests: Vec<(AgentId, RequestId)>,
 }
 
 /// What the server says of itself at rest.
@@ -60,24 +59,12 @@ impl Desk {
         token: Option<SecretString>,
         requests: Vec<(AgentId, RequestId)>,
     ) {
-        self.order(Order::Survey { server, token, requests });
+        self.state().order = Some(Order { server, token, requests });
+        self.news.notify_one();
     }
 
     pub fn take_survey(&self) -> Option<Survey> {
         self.state().survey.take()
-    }
-
-    pub fn count_connections(&self) {
-        self.order(Order::CountConnections);
-    }
-
-    pub fn take_connections(&self) -> Option<usize> {
-        self.state().connections.take()
-    }
-
-    fn order(&self, order: Order) {
-        self.state().order = Some(order);
-        self.news.notify_one();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -91,12 +78,9 @@ pub async fn live(desk: Arc<Desk>) {
         let order = desk.state().order.take();
         match order {
             None => news.await,
-            Some(Order::CountConnections) => {
-                let count = turmoil::established_tcp_stream_count_on(SERVER);
-                desk.state().connections = Some(count);
-            }
-            Some(Order::Survey { server, token, requests }) => {
-                let client = NexusClient::new(Arc::new(TurmoilNet), server, token).named("checker");
+            Some(Order { server, token, requests }) => {
+                let client = NexusClient::new(Arc::new(TurmoilNet::default()), server, token)
+                    .named("checker");
                 let survey = survey(&client, requests).await;
                 desk.state().survey = Some(survey);
             }

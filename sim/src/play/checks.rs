@@ -91,7 +91,11 @@ fn result(result: &SendResult) -> Value {
 fn order(survey: &Survey, sendings: &[&Sending]) -> Vec<Finding> {
     let mut accepted: BTreeMap<&AgentId, Vec<&RequestId>> = BTreeMap::new();
     for sending in sendings.iter().filter(|sending| sending.outcome == Told::Accepted) {
-        accepted.entry(&sending.agent).or_default().push(&sending.request);
+        let requests = accepted.entry(&sending.agent).or_default();
+        // One that is sent again is the same turn.
+        if !requests.contains(&&sending.request) {
+            requests.push(&sending.request);
+        }
     }
     let mut findings = Vec::new();
     for (agent, requests) in accepted {
@@ -99,7 +103,7 @@ fn order(survey: &Survey, sendings: &[&Sending]) -> Vec<Finding> {
             survey.conversations.get(agent).map(|messages| users(messages)).unwrap_or_default();
         let places: Vec<usize> = requests
             .iter()
-            .filter_map(|request| ran.iter().position(|content| content.contains(request.as_str())))
+            .filter_map(|request| ran.iter().position(|content| is_of(content, request)))
             .collect();
         if !places.is_sorted() {
             let what = format!("{agent}: turns did not run in the order of their acceptance");
@@ -107,6 +111,11 @@ fn order(survey: &Survey, sendings: &[&Sending]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether a message names the request. `r1` is not named by `r10`.
+fn is_of(content: &str, request: &RequestId) -> bool {
+    content.split_whitespace().any(|word| word == request.as_str())
 }
 
 fn users(messages: &[std::sync::Arc<Message>]) -> Vec<&str> {

@@ -23,6 +23,8 @@ use crate::scenario::{Call, Raw, Token};
 /// How long raw bytes wait for an answer that does not come.
 const RAW_ANSWER_MAX: Duration = Duration::from_mins(2);
 const RAW_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The header that makes a call an agent's.
+const AS_AGENT: &str = "x-nexus-agent";
 
 /// Where the director leaves jobs for a client, and finds how they ended.
 #[derive(Debug, Default)]
@@ -88,10 +90,10 @@ impl Desk {
         self.news.notify_one();
     }
 
-    /// What is open now ends; what is played from now on does not.
-    pub fn disconnect(&self) {
+    /// Closes all connections; the job ends when that is done, with all others.
+    pub fn disconnect(&self, job: JobId) {
         let mut state = self.state();
-        state.close_all();
+        state.open.insert(job);
         state.orders.push_back(Order::Disconnect);
         self.news.notify_one();
     }
@@ -161,6 +163,7 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
                 Order::Disconnect => {
                     jobs.shutdown().await;
                     transcript.note(now(), &name, "closes its connections");
+                    desk.state().close_all();
                 }
             },
         }
@@ -197,9 +200,12 @@ impl Player {
             Token::Text(_) => " with another token",
             Token::Without => " without a token",
         };
-        self.note(job, &format!("→ {}{on} {}{token}", call.method, shown(&params)));
+        let whose = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(AS_AGENT));
+        let whose = whose.map(|(_, agent)| format!(" as {agent}")).unwrap_or_default();
+        self.note(job, &format!("→ {}{on}{whose} {}{token}", call.method, shown(&params)));
         let mut client =
-            NexusClient::new(Arc::new(TurmoilNet), job.server, job.token.clone()).named(&self.name);
+            NexusClient::new(Arc::new(TurmoilNet::default()), job.server, job.token.clone())
+                .named(&self.name);
         for (name, value) in &call.headers {
             client = client.with_header(name, value);
         }

@@ -149,10 +149,11 @@ impl<'a> Director<'a> {
 
     fn is_due(&self, index: usize, theatre: &Theatre) -> bool {
         let step = &self.steps[index];
+        let previous = || index == 0 || self.lets_go_on(index - 1);
         let due = match &step.when {
-            When::AfterPrevious => index == 0 || self.lets_go_on(index - 1),
+            When::AfterPrevious => previous(),
             When::At(time) => theatre.elapsed() >= time.0,
-            When::After(name) => self.has_ended(name),
+            When::After(name) => previous() && self.has_ended(name),
             // Refused when the file was read.
             When::OnEvent(_) => false,
         };
@@ -243,7 +244,8 @@ impl<'a> Director<'a> {
                 Until::JobsEnd
             }
             Action::Disconnect => {
-                theatre.desks[&step.client].disconnect();
+                let id = self.open_job(index, step, theatre);
+                theatre.desks[&step.client].disconnect(id);
                 Until::JobsEnd
             }
             Action::Sleep(time) => Until::Time(theatre.elapsed() + time.0),
@@ -281,22 +283,31 @@ impl<'a> Director<'a> {
         work: Work,
         theatre: &Theatre,
     ) {
-        let id = self.next_job;
-        self.next_job += 1;
-        let State::Running(running) = &mut self.states[index] else {
+        let id = self.open_job(index, step, theatre);
+        let State::Running(running) = &self.states[index] else {
             unreachable!("only a running step plays");
         };
-        running.open.insert(id);
         let shown = match (&step.name, step.repeat) {
             (Some(name), 1) => format!("[{name}] "),
             (Some(name), _) => format!("[{name} {}] ", running.started),
             (None, 1) => String::new(),
             (None, _) => format!("[{}] ", running.started),
         };
-        let server_start = theatre.server.process().starts;
-        self.jobs.insert(id, Playing { step: index, action: step.action.clone(), server_start });
         let server = theatre.server_address();
         theatre.desks[&step.client].play(Job { id, label: shown, server, token, work });
+    }
+
+    /// A job that a running step waits for.
+    fn open_job(&mut self, index: usize, step: &Step, theatre: &Theatre) -> JobId {
+        let id = self.next_job;
+        self.next_job += 1;
+        let State::Running(running) = &mut self.states[index] else {
+            unreachable!("only a running step has jobs");
+        };
+        running.open.insert(id);
+        let server_start = theatre.server.process().starts;
+        self.jobs.insert(id, Playing { step: index, action: step.action.clone(), server_start });
+        id
     }
 
     /// Compares how a job ended with what was expected, and remembers what was to be saved.

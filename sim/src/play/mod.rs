@@ -31,8 +31,6 @@ use crate::scenario::{Action, SERVER, Scenario, Wire};
 const CHECKER: &str = "(checker)";
 /// How long, in virtual time, the calm at the end may take.
 const CALM_MAX: Duration = Duration::from_hours(3);
-/// How long the network may take to deliver the end of a connection.
-const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// How a run went.
 #[derive(Clone, Debug)]
@@ -142,17 +140,7 @@ fn ended(theatre: &mut Theatre, until: Duration) -> Result<usize, String> {
     wait(theatre, until, "the server does not stop", |theatre| {
         (!theatre.server.is_up()).then_some(())
     })?;
-    // The last bytes are still on their way.
-    let settled = theatre.elapsed() + SETTLE_MAX;
-    loop {
-        theatre.checker.count_connections();
-        let count = wait(theatre, until, "the checker does not answer", |theatre| {
-            theatre.checker.take_connections()
-        })?;
-        if count == 0 || theatre.elapsed() > settled {
-            return Ok(count);
-        }
-    }
+    Ok(theatre.server.net.open())
 }
 
 fn stops(scenario: &Scenario) -> bool {

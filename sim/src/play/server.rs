@@ -33,6 +33,8 @@ pub struct ServerHost {
     programs: Vec<crate::scenario::Program>,
     pub disk: Disk,
     pub clock: VirtualClock,
+    /// Counts the server's connections over all its starts.
+    pub net: TurmoilNet,
     transcript: Transcript,
     /// Held for one look at a time; nothing is awaited under it.
     process: Mutex<Process>,
@@ -82,6 +84,7 @@ impl ServerHost {
             programs: scenario.programs.clone(),
             disk,
             clock,
+            net: TurmoilNet::default(),
             transcript,
             process: Mutex::new(process),
         }
@@ -148,7 +151,7 @@ impl ServerHost {
         // A process that is started again draws other numbers than the one before.
         let seed = SplitMix::named(self.seed, &format!("server {start}")).draw();
         let mut salts = SplitMix::named(seed, "sqlite");
-        let net = Arc::new(TurmoilNet);
+        let net = Arc::new(self.net.clone());
         World {
             clock: Arc::new(self.clock.clone()),
             chance: Arc::new(Seeded::new(seed)),

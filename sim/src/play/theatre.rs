@@ -79,7 +79,8 @@ impl Theatre {
                 let (models, watching) = (Arc::clone(&models), Arc::clone(&watching));
                 async move {
                     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), MODEL_PORT);
-                    model::serve(Arc::new(TurmoilNet), address, models, watching).await?;
+                    model::serve(Arc::new(TurmoilNet::default()), address, models, watching)
+                        .await?;
                     Ok(())
                 }
             });

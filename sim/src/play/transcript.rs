@@ -5,8 +5,10 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How much of a JSON value stands in a line.
-const SHOWN_CHARS_MAX: usize = 240;
+/// How much of a JSON value stands in a line: so much of its beginning, and so much of its end,
+/// where the newest is.
+const HEAD_CHARS: usize = 240;
+const TAIL_CHARS: usize = 240;
 const WHO_WIDTH: usize = 8;
 
 /// Shared by everybody who has something to tell. Cloning shares it.
@@ -87,15 +89,19 @@ pub fn seconds(time: Duration) -> String {
     format!("{}.{:03}s", time.as_secs(), time.subsec_millis())
 }
 
-/// A value on one line, shortened in the middle of nowhere but with its length told.
+/// A value on one line, its middle left out where it is long, with its length told.
 pub fn shown(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string(value).expect("what is shown has only string keys");
     shortened(&text)
 }
 
 pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS_MAX) {
-        None => text.to_owned(),
-        Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], text.len()),
+    let head = text.char_indices().nth(HEAD_CHARS);
+    let tail = text.char_indices().nth_back(TAIL_CHARS - 1);
+    match (head, tail) {
+        (Some((head, _)), Some((tail, _))) if head < tail => {
+            format!("{}… ({} bytes) …{}", &text[..head], text.len(), &text[tail..])
+        }
+        _ => text.to_owned(),
     }
 }
