@@ -24,6 +24,8 @@ fn main() -> ExitCode {
             Trial::test(stem(&file), move || holds_twice(&file))
         })
         .collect();
+    let all = scenarios.clone();
+    trials.push(Trial::test("a_sweep_in_one_process_is_the_same", move || sweep(&all)));
     trials
         .push(Trial::test("no_snapshot_is_an_orphan", move || no_orphans(&scenarios, &snapshots)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -64,6 +66,19 @@ fn run(file: &Path) -> Result<String, Failed> {
     let verdict: Vec<&str> = verdict.collect();
     let errors = String::from_utf8_lossy(&output.stderr);
     Err(format!("{}\n{errors}", verdict.join("\n")).into())
+}
+
+/// All scenarios one after another in one process, backwards: what one leaves behind must not show
+/// in the next.
+fn sweep(scenarios: &[PathBuf]) -> Result<(), Failed> {
+    let output = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"))
+        .arg("run")
+        .args(scenarios.iter().rev())
+        .output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stdout).into_owned().into())
 }
 
 fn no_orphans(scenarios: &[PathBuf], snapshots: &[PathBuf]) -> Result<(), Failed> {

@@ -25,6 +25,7 @@ use faults::Faults;
 use theatre::Theatre;
 
 use crate::disk::View;
+use crate::machine;
 use crate::scenario::{Action, SERVER, Scenario, Wire};
 
 /// The host that looks after the invariants.
@@ -48,6 +49,7 @@ pub struct Played {
 
 /// Plays a scenario with a seed. One at a time in a process.
 pub fn play(scenario: &Scenario, seed: u64) -> Played {
+    machine::align_task_ids();
     let mut theatre = Theatre::open(scenario, seed);
     let mut director = Director::new(scenario);
     let mut faults = Faults::new(&scenario.faults, seed);
