@@ -1,5 +1,5 @@
 //! The rows about time, under a virtual clock: each limit is met to the second.
-//! They run on a network in memory; see `memory` for why.
+//! They run on a network in memory; see `memory` for why. One shows a slow sender on real sockets.
 
 use std::time::Duration;
 
@@ -46,6 +46,19 @@ async fn half_a_head_gets_408_after_30_seconds() {
     assert_eq!(answer.header("connection"), Some("close"));
     assert_eq!(client.read_to_end().await, b"");
     assert_eq!(first_byte.elapsed(), seconds(30));
+}
+
+#[tokio::test]
+async fn a_slow_sender_on_a_real_socket_gets_408() {
+    let server = start_with(|_, _| ()).await;
+    let mut client = server.connect().await;
+    assert_eq!(client.exchange(&server.post("/rpc", good())).await.told(), good_answer());
+    client.write(b"POST /rpc HTTP/1.1\r\nHo").await;
+    // The bytes lie in the server's socket. From here on time passes only while nothing is ready.
+    tokio::time::pause();
+    let answer = client.read().await;
+    assert_eq!(answer.told(), refusal(408, -32600, TOO_SLOW));
+    assert_eq!(client.read_to_end().await, b"");
 }
 
 #[tokio::test(start_paused = true)]
