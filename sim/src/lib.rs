@@ -16,4 +16,5 @@ pub mod machine; // the seams of one simulated machine
 pub mod disk; // a disk that loses what was not synced
 pub mod pipes; // sockets without a network
 pub mod http_client; // outgoing HTTP over any net
+pub mod digest; // a number for many bytes
 pub mod conform; // what every world must keep, real or simulated

@@ -11,6 +11,7 @@ use super::Disk;
 use super::content::Content;
 use super::names::components;
 use super::state::{Body, Entries, NodeId, ROOT, State};
+use crate::digest::Digest;
 
 /// Which of the two disks is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ impl Disk {
     /// A number that stands for [`Disk::tree`]: equal for equal trees, in every process and on every
     /// machine. Times of modification have no part in it.
     pub fn digest(&self, view: View) -> u64 {
-        let mut digest = Fnv::default();
+        let mut digest = Digest::default();
         for (path, item) in self.tree(view) {
             digest.add(path.as_os_str().as_bytes());
             let (tag, mode, bytes) = match &item {
@@ -108,7 +109,7 @@ impl Disk {
             digest.add(&mode.to_le_bytes());
             digest.add(bytes);
         }
-        digest.0
+        digest.number()
     }
 }
 
@@ -169,23 +170,5 @@ fn item(state: &State, id: NodeId, view: View) -> Item {
         }
         Body::Dir(_) => Item::Dir { mode },
         Body::Link(target) => Item::Link { target: target.clone() },
-    }
-}
-
-/// FNV-1a: the standard library's hashers promise no number from one release to the next.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    /// Adds bytes and how many they are, so that no two lists of parts run together.
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use nexus3::world::{Chance, Use};
 
+use crate::digest::Digest;
+
 #[derive(Debug)]
 pub struct Seeded {
     seed: u64,
@@ -39,11 +41,9 @@ pub struct SplitMix(u64);
 impl SplitMix {
     /// A stream of its own for every name.
     pub fn named(seed: u64, name: &str) -> Self {
-        // FNV-1a, which spreads short names well enough over the states.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let mut stream = Self(seed ^ hash);
+        let mut digest = Digest::default();
+        digest.add_plain(name.as_bytes());
+        let mut stream = Self(seed ^ digest.number());
         // Seeds that differ in one bit part at once.
         stream.0 = stream.draw();
         stream

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::digest::Digest;
+
 /// How much of a JSON value stands in a line: so much of its beginning, and so much of its end,
 /// where the newest is.
 const HEAD_CHARS: usize = 240;
@@ -21,7 +23,7 @@ pub struct Transcript {
 #[derive(Debug, Default)]
 struct State {
     lines: Vec<String>,
-    order: Fnv,
+    order: Digest,
 }
 
 impl Transcript {
@@ -57,30 +59,11 @@ impl Transcript {
 
     /// A number that stands for the order in which things happened.
     pub fn order(&self) -> u64 {
-        self.state().order.0
+        self.state().order.number()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// FNV-1a: the same number for the same bytes, everywhere and for ever.
-#[derive(Debug)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
-        // A byte that no text has ends each piece.
-        for byte in bytes.iter().chain(&[0xff]) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
     }
 }
 
