@@ -8,6 +8,7 @@ mod environment;
 mod net;
 mod programs;
 mod signals;
+mod whole;
 
 pub use blocking::Inline;
 pub use chance::{Seeded, SplitMix};
@@ -16,3 +17,4 @@ pub use environment::Given;
 pub use net::TurmoilNet;
 pub use programs::{Act, Acting, Pipe, Stage};
 pub use signals::Raised;
+pub use whole::{HOME, Machine, PROJECT};

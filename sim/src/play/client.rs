@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::transcript::{Transcript, shortened, shown};
+use crate::hosts::now;
 use crate::machine::TurmoilNet;
 use crate::scenario::{Call, Raw};
 
@@ -163,11 +164,6 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
             },
         }
     }
-}
-
-/// The virtual time on the host that asks.
-pub fn now() -> Duration {
-    turmoil::sim_elapsed().unwrap_or_default()
 }
 
 struct Player {
