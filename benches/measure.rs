@@ -1,6 +1,7 @@
 //! Pairs of measurements, their ratios, and what a target says about them.
 //! Absolute figures are shown for orientation only; verdicts come from ratios, and from sizes in
-//! memory, which hold from machine to machine.
+//! memory, which hold from machine to machine. The simulation has no yardstick: what it must reach
+//! is a rate on one core.
 
 use crate::Bench;
 
@@ -161,6 +162,29 @@ impl Row {
             ratio: Some(figures.ratio),
             target: bound.show(),
             verdict: if bound.holds(figures) { Verdict::Ok } else { Verdict::Missed },
+        }
+    }
+
+    /// A rate or a time that has nothing to be compared with.
+    pub(crate) fn absolute(
+        what: impl Into<String>,
+        unit: Unit,
+        found: Spread,
+        bound: Bound,
+    ) -> Self {
+        let figures = Figures { ours: found, yardstick: found, ratio: found };
+        Self {
+            what: what.into(),
+            ours: format!(
+                "{} ({}–{})",
+                unit.show(found.median),
+                unit.show(found.min),
+                unit.show(found.max)
+            ),
+            yardstick: "–".to_owned(),
+            ratio: None,
+            target: bound.show(),
+            verdict: if bound.holds(&figures) { Verdict::Ok } else { Verdict::Missed },
         }
     }
 

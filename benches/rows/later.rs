@@ -4,7 +4,7 @@
 use crate::measure::Row;
 
 /// Section, what, yardstick, target, what is missing.
-const LATER: [[&str; 5]; 10] = [
+const LATER: [[&str; 5]; 7] = [
     ["tool-turn", "tool turn (read_file)", "2 × send", "≤ 1.3×", "the server has no tools"],
     [
         "start-1000",
@@ -28,20 +28,6 @@ const LATER: [[&str; 5]; 10] = [
         "needs the store",
     ],
     [
-        "sim-quiet",
-        "simulation, quiet scenario",
-        "wall time",
-        "≥ 800 virtual s/s turmoil, ≥ 50,000 pipes",
-        "needs the simulated world",
-    ],
-    [
-        "sim-turns",
-        "simulation, 100 agents × 100 turns × 20 chunks",
-        "prototype without store",
-        "≥ 1,500 / 3,500 / 12,000 turns/s",
-        "needs the simulated world",
-    ],
-    [
         "sim-crash",
         "crash sweep, 100 turns with 3 crashes",
         "prototype: 29 /s",
@@ -54,13 +40,6 @@ const LATER: [[&str; 5]; 10] = [
         "p99 idle",
         "≤ 10×",
         "needs confirmations",
-    ],
-    [
-        "scenarios",
-        "whole scenarios/ folder, twice",
-        "–",
-        "≤ 60 s on 2 cores",
-        "there are no scenarios",
     ],
     [
         "cold-build",

@@ -7,6 +7,7 @@ mod later; // what cannot be measured yet
 mod memory; // resident sizes
 mod process; // starting, and the command line
 mod send; // turns
+mod simulation; // the server in virtual time
 mod small; // small calls
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +63,9 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "memory-idle" => memory::idle(bench).await,
         "start-empty" => process::start(bench).await,
         "rpc-list" => process::rpc_list(bench).await,
+        "sim-quiet" => simulation::quiet(bench).await,
+        "sim-turns" => simulation::turns(bench).await,
+        "scenarios" => simulation::scenarios().await,
         later => match later::row(later) {
             Some(row) => Ok(vec![row]),
             None => bail!("no section is called {later}"),

@@ -29,17 +29,23 @@ pub fn set_between_ticks(elapsed: Duration) {
     BETWEEN_TICKS.set(elapsed);
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct VirtualClock {
     /// How much virtual time has passed since the simulation began.
-    elapsed: fn() -> Duration,
+    elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
     /// How far this machine's clock is off.
     offset_ms: Arc<AtomicI64>,
 }
 
+impl std::fmt::Debug for VirtualClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualClock").field("offset_ms", &self.offset_ms).finish_non_exhaustive()
+    }
+}
+
 impl VirtualClock {
-    pub fn new(elapsed: fn() -> Duration) -> Self {
-        Self { elapsed, offset_ms: Arc::default() }
+    pub fn new(elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self { elapsed: Arc::new(elapsed), offset_ms: Arc::default() }
     }
 
     /// Sets the clock forwards or backwards, as an operator or a bad battery does.

@@ -9,6 +9,7 @@ mod net;
 mod programs;
 mod signals;
 mod tasks;
+mod whole;
 
 pub use blocking::Inline;
 pub use chance::{Seeded, SplitMix};
@@ -18,3 +19,4 @@ pub use net::TurmoilNet;
 pub use programs::{Act, Acting, Pipe, Stage};
 pub use signals::Raised;
 pub use tasks::align_task_ids;
+pub use whole::{HOME, Machine, PROJECT};

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::transcript::{Transcript, shortened, shown};
+use crate::hosts::now;
 use crate::machine::TurmoilNet;
 use crate::scenario::{Call, Raw, Token};
 
@@ -168,11 +169,6 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
             },
         }
     }
-}
-
-/// The virtual time.
-pub fn now() -> Duration {
-    crate::machine::elapsed()
 }
 
 struct Player {

@@ -69,7 +69,7 @@ impl Life {
             Trigger::Every(every) => Some(now + every.0),
             // Looked at with every tick, which is as fine as the network is.
             Trigger::Rate(rate) => {
-                self.next = Some(now + super::theatre::TICK);
+                self.next = Some(now + crate::hosts::TICK);
                 #[expect(clippy::cast_precision_loss, reason = "a probability needs no 64 bits")]
                 let drawn = (chance.draw() >> 11) as f64 / (1_u64 << 53) as f64;
                 if drawn >= rate {

@@ -3,8 +3,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::client::now;
 use super::transcript::{Transcript, shown};
+use crate::hosts::now;
 use crate::model::{Answered, Asked, Observer};
 use crate::scenario::MODEL;
 

@@ -2,7 +2,7 @@
 //! It can be stopped, killed and started again; its disk stays.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nexus3::config::{self, Source};
@@ -11,19 +11,15 @@ use nexus3::server::{Access, Server, Settings};
 use nexus3::world::World;
 use secrecy::SecretString;
 
-use super::client::now;
 use super::programs;
 use super::transcript::Transcript;
-use crate::disk::{Databases, Disk};
-use crate::http_client::HttpClient;
-use crate::machine::{Given, Inline, Raised, Seeded, SplitMix, TurmoilNet, VirtualClock};
+use crate::disk::Disk;
+use crate::hosts::now;
+use crate::machine::{HOME, Machine, Raised, SplitMix, TurmoilNet, VirtualClock};
 use crate::scenario::{SERVER, Scenario, ServeFlag};
 
-pub const HOME: &str = "/home/nexus/.nexus3";
-pub const PROJECT: &str = "/project";
 /// Where the server finds its models with `wire = "script"`.
 pub const SCRIPT: &str = "/scenario.toml";
-const USER: &str = "/home/nexus";
 
 /// What stays of a server when its process ends, and what is known of the process.
 pub struct ServerHost {
@@ -150,25 +146,15 @@ impl ServerHost {
     fn world(&self, signals: Arc<Raised>, start: u64) -> World {
         // A process that is started again draws other numbers than the one before.
         let seed = SplitMix::named(self.seed, &format!("server {start}")).draw();
-        let mut salts = SplitMix::named(seed, "sqlite");
-        let net = Arc::new(self.net.clone());
-        World {
-            clock: Arc::new(self.clock.clone()),
-            chance: Arc::new(Seeded::new(seed)),
-            net: Arc::clone(&net) as _,
-            http: Arc::new(HttpClient::new(net)),
-            fs: Arc::new(self.disk.clone()),
-            blocking: Arc::new(Inline),
-            sqlite: Arc::new(Databases::new(self.disk.clone(), move || salts.draw())),
+        let machine = Machine {
+            net: Arc::new(self.net.clone()),
+            clock: self.clock.clone(),
+            disk: self.disk.clone(),
             programs: Arc::new(programs::acting(&self.disk, &self.programs)),
             signals,
-            environment: Arc::new(Given {
-                vars: self.env.clone(),
-                current_dir: Path::new(PROJECT).to_owned(),
-                home_dir: Path::new(USER).to_owned(),
-                process_id: 1,
-            }),
-        }
+            vars: self.env.clone(),
+        };
+        machine.world(seed)
     }
 }
 

@@ -2,7 +2,7 @@
 //! broken. It decides nothing; `director` and `faults` do.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,27 +10,16 @@ use nexus3::home::DEFAULT_PORT;
 use nexus3::provider::script::Script;
 use turmoil::Sim;
 
-use super::client::{self, Desk, now};
+use super::client::{self, Desk};
 use super::models::Watching;
-use super::server::{HOME, PROJECT, ProcessState, SCRIPT, ServerHost};
+use super::server::{ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
 use super::{CHECKER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
-use crate::machine::{self, EPOCH, SplitMix, TurmoilNet, VirtualClock};
-use crate::model::{self, Scripted};
+use crate::hosts::{self, LATENCY_MAX, LATENCY_MIN, now};
+use crate::machine::{self, HOME, PROJECT, SplitMix, VirtualClock};
+use crate::model::{Observer, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
-
-/// How much virtual time one step of the simulation takes. The longest latency is ten times that:
-/// with less, messages would never overtake each other.
-pub const TICK: Duration = Duration::from_millis(5);
-const LATENCY_MIN: Duration = Duration::from_millis(5);
-const LATENCY_MAX: Duration = Duration::from_millis(50);
-/// What a link holds; more waits for the reader.
-const LINK_PIECES: usize = 1024;
-
-const MODEL_PORT: u16 = 80;
-/// Beyond any scenario's limit: those are watched by the director.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 pub struct Theatre {
     sim: Sim<'static>,
@@ -54,7 +43,7 @@ impl Theatre {
     pub fn open(scenario: &Scenario, seed: u64) -> Self {
         machine::set_between_ticks(Duration::ZERO);
         let transcript = Transcript::default();
-        let mut sim = simulation(seed);
+        let mut sim = hosts::simulation(seed);
         let clock = VirtualClock::new(now);
         let disk = {
             let clock = clock.clone();
@@ -73,22 +62,10 @@ impl Theatre {
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
         let watching = Arc::new(Watching::new(transcript.clone()));
         // The model host comes first: the server's configuration needs its address.
-        {
-            let (models, watching) = (Arc::clone(&models), Arc::clone(&watching));
-            sim.host(MODEL, move || {
-                let (models, watching) = (Arc::clone(&models), Arc::clone(&watching));
-                async move {
-                    let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), MODEL_PORT);
-                    model::serve(Arc::new(TurmoilNet::default()), address, models, watching)
-                        .await?;
-                    Ok(())
-                }
-            });
-        }
+        let observer: Arc<dyn Observer> = Arc::clone(&watching) as _;
+        let base_url = hosts::add_models(&mut sim, &models, &observer);
         let where_models_are = match scenario.wire {
-            Wire::Openai | Wire::Anthropic => {
-                format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL))
-            }
+            Wire::Openai | Wire::Anthropic => base_url,
             Wire::Script => SCRIPT.to_owned(),
         };
         let server =
@@ -262,21 +239,6 @@ impl Theatre {
         .map(|path| path.display().to_string())
         .collect()
     }
-}
-
-fn simulation(seed: u64) -> Sim<'static> {
-    let epoch = u64::try_from(EPOCH).expect("the simulation begins after 1970");
-    let epoch = std::time::UNIX_EPOCH + Duration::from_secs(epoch);
-    turmoil::Builder::new()
-        .rng_seed(seed)
-        .epoch(epoch)
-        .tick_duration(TICK)
-        .min_message_latency(LATENCY_MIN)
-        .max_message_latency(LATENCY_MAX)
-        .simulation_duration(FOR_EVER)
-        .tcp_capacity(LINK_PIECES)
-        .enable_random_order()
-        .build()
 }
 
 /// Models by the id that the host sees, with the alias that entries name.

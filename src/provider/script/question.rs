@@ -38,10 +38,10 @@ struct WireRequest<'a> {
 }
 
 #[derive(Deserialize)]
-struct WireMessage {
-    /// A text, null, or a list of parts.
-    #[serde(default)]
-    content: Value,
+struct WireMessage<'a> {
+    /// A text, null, or a list of parts; only the last message's is looked at.
+    #[serde(default, borrow)]
+    content: Option<&'a RawValue>,
     #[serde(default)]
     tool_calls: Option<Vec<serde::de::IgnoredAny>>,
 }
@@ -49,7 +49,7 @@ struct WireMessage {
 impl Question {
     pub fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, NoQuestion> {
         let request: WireRequest<'_> = serde_json::from_slice(body).map_err(|_| NoQuestion)?;
-        let messages: Vec<WireMessage> =
+        let messages: Vec<WireMessage<'_>> =
             serde_json::from_str(request.messages.get()).map_err(|_| NoQuestion)?;
         let agent = headers.get(AGENT_HEADER).and_then(|value| value.to_str().ok());
         Ok(Self {
@@ -57,16 +57,20 @@ impl Question {
             model: request.model,
             messages: messages.len(),
             calls: messages.iter().flat_map(|message| &message.tool_calls).map(Vec::len).sum(),
-            last_message: messages.last().map(|message| text(&message.content)).unwrap_or_default(),
+            last_message: messages
+                .last()
+                .and_then(|last| last.content)
+                .map(text)
+                .unwrap_or_default(),
             digest: digest(request.messages.get().as_bytes()),
         })
     }
 }
 
 /// The text of a message's content; other clients send it in parts.
-fn text(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
+fn text(content: &RawValue) -> String {
+    match serde_json::from_str(content.get()).unwrap_or_default() {
+        Value::String(text) => text,
         Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
     }

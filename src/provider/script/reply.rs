@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -176,6 +177,7 @@ fn complaint(status: StatusCode, message: &str) -> Answer {
 
 fn streamed(entry: &Entry, fault: &Fault, question: &Question) -> Answer {
     let deltas = deltas(entry, fault, question);
+    let id = format!("chatcmpl-{:016x}", question.digest);
     let (count, end) = cut_off(fault, deltas.len());
     let pause = entry.pause.map_or(Duration::ZERO, |pause| pause.0);
     let waits = std::iter::once(Duration::ZERO).chain(std::iter::repeat(pause));
@@ -183,10 +185,10 @@ fn streamed(entry: &Entry, fault: &Fault, question: &Question) -> Answer {
         .into_iter()
         .take(count)
         .zip(waits)
-        .map(|(delta, wait)| record(wait, &chunk(question, &delta, None).to_string()))
+        .map(|(delta, wait)| record(wait, &chunk(question, &id, delta, None).json()))
         .collect();
     if end == End::Whole {
-        pieces.extend(closing(entry, fault, question));
+        pieces.extend(closing(entry, fault, question, &id));
     }
     Answer { status: StatusCode::OK, headers: content_type("text/event-stream"), pieces, end }
 }
@@ -208,9 +210,13 @@ fn cut_off(fault: &Fault, chunks: usize) -> (usize, End) {
 }
 
 /// What the model thinks, says and asks for, in chunks.
-fn deltas(entry: &Entry, fault: &Fault, question: &Question) -> Vec<Value> {
-    let thinks = texts(entry.thinks.as_ref()).iter().map(|text| json!({ "reasoning": text }));
-    let says = texts(entry.says.as_ref()).iter().map(|text| json!({ "content": text }));
+fn deltas<'a>(entry: &'a Entry, fault: &Fault, question: &Question) -> Vec<Delta<'a>> {
+    let thinks = texts(entry.thinks.as_ref())
+        .iter()
+        .map(|text| Delta { reasoning: Some(text), ..Delta::default() });
+    let says = texts(entry.says.as_ref())
+        .iter()
+        .map(|text| Delta { content: Some(text), ..Delta::default() });
     let asks = entry.asks.iter().enumerate().map(|(index, ask)| {
         let place = if fault.duplicate_tool_ids { 0 } else { index };
         let arguments = if fault.bad_arguments {
@@ -218,17 +224,18 @@ fn deltas(entry: &Entry, fault: &Fault, question: &Question) -> Vec<Value> {
         } else {
             Value::Object(ask.args.clone()).to_string()
         };
-        json!({"tool_calls": [{
+        let call = json!([{
             "index": index,
             // Counted over the conversation, as servers' own ids differ over all of it.
             "id": format!("call_{}", question.calls + place + 1),
             "type": "function",
             "function": {"name": ask.tool, "arguments": arguments},
-        }]})
+        }]);
+        Delta { tool_calls: Some(call), ..Delta::default() }
     });
-    let mut deltas: Vec<Value> = thinks.chain(says).chain(asks).collect();
+    let mut deltas: Vec<Delta<'_>> = thinks.chain(says).chain(asks).collect();
     if let Some(first) = deltas.first_mut() {
-        first["role"] = "assistant".into();
+        first.role = Some("assistant");
     }
     deltas
 }
@@ -242,7 +249,7 @@ fn texts(chunks: Option<&Chunks>) -> &[String] {
 }
 
 /// The records after the last chunk.
-fn closing(entry: &Entry, fault: &Fault, question: &Question) -> Vec<Piece> {
+fn closing(entry: &Entry, fault: &Fault, question: &Question, id: &str) -> Vec<Piece> {
     let now = |data: &str| record(Duration::ZERO, data);
     if fault.bad_json {
         return vec![now("{\"choices\": [")];
@@ -256,30 +263,73 @@ fn closing(entry: &Entry, fault: &Fault, question: &Question) -> Vec<Piece> {
     }
     let usual = if entry.asks.is_empty() { "stop" } else { "tool_calls" };
     let finish = entry.finish.as_deref().unwrap_or(usual);
-    let mut records = vec![now(&chunk(question, &json!({}), Some(finish)).to_string())];
+    let last = chunk(question, id, Delta::default(), Some(finish));
+    let mut records = vec![now(&last.json())];
     if let Some(usage) = entry.usage {
-        let mut last = chunk(question, &json!({}), None);
-        last["choices"] = json!([]);
-        last["usage"] = json!({
+        let usage = json!({
             "prompt_tokens": usage.input,
             "completion_tokens": usage.output,
             "total_tokens": usage.input.saturating_add(usage.output),
         });
-        records.push(now(&last.to_string()));
+        let counts = Chunk { choices: Vec::new(), usage: Some(usage), ..last };
+        records.push(now(&counts.json()));
     }
     records.push(now("[DONE]"));
     records
 }
 
-fn chunk(question: &Question, delta: &Value, finish: Option<&str>) -> Value {
-    json!({
-        "id": format!("chatcmpl-{:016x}", question.digest),
-        "object": "chat.completion.chunk",
+/// One record as it is written. Types, not JSON values: a load writes hundreds of thousands.
+#[derive(Serialize)]
+struct Chunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: Vec<Choice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u64,
+    delta: Delta<'a>,
+    finish_reason: Option<&'a str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+}
+
+impl Chunk<'_> {
+    fn json(&self) -> String {
+        serde_json::to_string(self).expect("strings, numbers and JSON values always serialise")
+    }
+}
+
+fn chunk<'a>(
+    question: &'a Question,
+    id: &'a str,
+    delta: Delta<'a>,
+    finish_reason: Option<&'a str>,
+) -> Chunk<'a> {
+    Chunk {
+        id,
+        object: "chat.completion.chunk",
         // A script has no clock.
-        "created": 0,
-        "model": question.model,
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-    })
+        created: 0,
+        model: &question.model,
+        choices: vec![Choice { index: 0, delta, finish_reason }],
+        usage: None,
+    }
 }
 
 fn record(wait: Duration, data: &str) -> Piece {
