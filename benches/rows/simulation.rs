@@ -33,8 +33,9 @@ pub(crate) async fn quiet(bench: &Bench) -> anyhow::Result<Vec<Row>> {
 }
 
 pub(crate) async fn turns(bench: &Bench) -> anyhow::Result<Vec<Row>> {
-    // A few pairs are meant to be brief.
-    let (agents, turns) = if bench.pairs < 10 { (20, 20) } else { (100, 100) };
+    // A few pairs are meant to be brief. Short conversations are cheaper, so they get no verdict.
+    let is_brief = bench.pairs < 10;
+    let (agents, turns) = if is_brief { (20, 20) } else { (100, 100) };
     let load = Load::busy(agents, turns, 20);
     let mut rows = Vec::new();
     let lanes = [(Lane::Turmoil, 1500.0), (Lane::Pipes, 3500.0), (Lane::Direct, 12_000.0)];
@@ -46,7 +47,8 @@ pub(crate) async fn turns(bench: &Bench) -> anyhow::Result<Vec<Row>> {
         .await?;
         let what = format!("simulation, {agents} × {turns} × 20: turns, {lane:?} ({MISSING})");
         let bound = Bound::OursAtLeast(target, Unit::PerSecond);
-        rows.push(Row::absolute(what, Unit::PerSecond, found, bound));
+        let row = Row::absolute(what, Unit::PerSecond, found, bound);
+        rows.push(if is_brief { row.but_not_yet("a brief run has a smaller load") } else { row });
     }
     Ok(rows)
 }
