@@ -1,16 +1,17 @@
 //! The invariants of a finished run, and what its `[expect]` says.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use nexus3::agent::check_pairs;
-use nexus3::id::{AgentId, RequestId};
+use nexus3::id::RequestId;
 use nexus3::message::Message;
 use nexus3::rpc::method::{GetRequestResult, RequestStatus, SendResult};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use super::checker::Survey;
-use super::director::{Sending, Told};
+use super::director::{Director, Sending, Told};
 use super::files;
 use super::theatre::Theatre;
 use crate::scenario::{Expect, Invariant, Scenario, Wire};
@@ -33,7 +34,16 @@ impl Finding {
 }
 
 /// What the server at rest says, against what clients were told.
-pub fn survey(survey: &Survey, sendings: &[Sending], server_start: u64) -> Vec<Finding> {
+pub fn survey(survey: &Survey, director: &Director<'_>, server_start: u64) -> Vec<Finding> {
+    compare(survey, &director.sendings, &director.destroyed, server_start)
+}
+
+fn compare(
+    survey: &Survey,
+    sendings: &[Sending],
+    destroyed: &BTreeSet<String>,
+    server_start: u64,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(trouble) = &survey.trouble {
         findings.push(Finding::of(Invariant::Bounds, trouble.clone()));
@@ -48,9 +58,14 @@ pub fn survey(survey: &Survey, sendings: &[Sending], server_start: u64) -> Vec<F
         sendings.iter().filter(|sending| sending.server_start == server_start).collect();
     for sending in &sendings {
         let key = (sending.agent.clone(), sending.request.clone());
-        if let Some(Some(known)) = survey.requests.get(&key)
-            && let Some(problem) = disagree(sending, known)
-        {
+        let problem = match survey.requests.get(&key) {
+            Some(Some(known)) => disagree(sending, known),
+            Some(None) if destroyed.contains(sending.agent.as_str()) => None,
+            Some(None) if survey.conversations.contains_key(&sending.agent) => lost(sending),
+            // The agent is gone, and its requests with it.
+            Some(None) | None => None,
+        };
+        if let Some(problem) = problem {
             let what = format!("{} of {}: {problem}", sending.request, sending.agent);
             findings.push(Finding::of(Invariant::Answers, what));
         }
@@ -82,32 +97,40 @@ fn disagree(sending: &Sending, known: &GetRequestResult) -> Option<String> {
     }
 }
 
+/// A send that was taken and that nobody knows of any more.
+fn lost(sending: &Sending) -> Option<String> {
+    match &sending.outcome {
+        Told::Result(_) | Told::Accepted => Some("it was taken and is not known".to_owned()),
+        Told::Error(_) | Told::Nothing => None,
+    }
+}
+
 fn result(result: &SendResult) -> Value {
     serde_json::to_value(result).expect("a result has only string keys")
 }
 
-/// Turns of an agent run in the order in which they were accepted. Known for those whose callers did
-/// not wait: they were told in that order.
+/// Turns of an agent run in the order in which they were accepted. That order is known where one
+/// send was made after another had been accepted, and its turn by the request id in its message.
 fn order(survey: &Survey, sendings: &[&Sending]) -> Vec<Finding> {
-    let mut accepted: BTreeMap<&AgentId, Vec<&RequestId>> = BTreeMap::new();
-    for sending in sendings.iter().filter(|sending| sending.outcome == Told::Accepted) {
-        let requests = accepted.entry(&sending.agent).or_default();
-        // One that is sent again is the same turn.
-        if !requests.contains(&&sending.request) {
-            requests.push(&sending.request);
-        }
-    }
     let mut findings = Vec::new();
-    for (agent, requests) in accepted {
-        let ran =
-            survey.conversations.get(agent).map(|messages| users(messages)).unwrap_or_default();
-        let places: Vec<usize> = requests
+    for (agent, messages) in &survey.conversations {
+        let contents = users(messages);
+        let place = |sending: &Sending| {
+            contents.iter().position(|content| is_of(content, &sending.request))
+        };
+        let accepted: Vec<(&Sending, usize)> = sendings
             .iter()
-            .filter_map(|request| ran.iter().position(|content| is_of(content, request)))
+            .filter(|sending| sending.agent == *agent && sending.outcome == Told::Accepted)
+            .filter_map(|sending| Some((*sending, place(sending)?)))
             .collect();
-        if !places.is_sorted() {
-            let what = format!("{agent}: turns did not run in the order of their acceptance");
-            findings.push(Finding::of(Invariant::Order, what));
+        for (first, first_place) in &accepted {
+            let overtaken = accepted.iter().find(|(second, second_place)| {
+                first.told <= second.made && second_place < first_place
+            });
+            if let Some((second, _)) = overtaken {
+                let what = format!("{agent}: {} ran before {}", second.request, first.request);
+                findings.push(Finding::of(Invariant::Order, what));
+            }
         }
     }
     findings
@@ -118,19 +141,15 @@ fn is_of(content: &str, request: &RequestId) -> bool {
     content.split_whitespace().any(|word| word == request.as_str())
 }
 
-fn users(messages: &[std::sync::Arc<Message>]) -> Vec<&str> {
-    let content = |message: &'_ std::sync::Arc<Message>| match message.as_ref() {
-        Message::User { .. } => true,
-        Message::Assistant { .. } | Message::Tool { .. } => false,
-    };
-    messages
-        .iter()
-        .filter(|message| content(message))
-        .filter_map(|message| match message.as_ref() {
-            Message::User { content, .. } => Some(content.as_ref()),
-            Message::Assistant { .. } | Message::Tool { .. } => None,
-        })
-        .collect()
+fn users(messages: &[Arc<Message>]) -> Vec<&str> {
+    let mut contents = Vec::new();
+    for message in messages {
+        match message.as_ref() {
+            Message::User { content, .. } => contents.push(content.as_ref()),
+            Message::Assistant { .. } | Message::Tool { .. } => {}
+        }
+    }
+    contents
 }
 
 /// What a stopped server must not have left.
@@ -201,3 +220,7 @@ fn model_calls(theatre: &Theatre, expect: &Expect) -> Vec<Finding> {
     };
     expect.model_calls.iter().filter_map(differs).collect()
 }
+
+#[cfg(test)]
+#[path = "checks_tests.rs"]
+mod tests;

@@ -23,6 +23,9 @@ pub struct Sending {
     pub request: RequestId,
     /// Which start of the server took it.
     pub server_start: u64,
+    /// When its client made it, and when it learned of the outcome.
+    pub made: Duration,
+    pub told: Duration,
     pub outcome: Told,
 }
 
@@ -45,6 +48,8 @@ pub struct Director<'a> {
     next_job: JobId,
     schema: Schema,
     pub sendings: Vec<Sending>,
+    /// Agents that were destroyed: another may have the id of one by now.
+    pub destroyed: BTreeSet<String>,
     pub failures: Vec<String>,
 }
 
@@ -77,6 +82,7 @@ struct Playing {
     step: usize,
     action: Action,
     server_start: u64,
+    made: Duration,
 }
 
 impl std::fmt::Debug for Director<'_> {
@@ -95,6 +101,7 @@ impl<'a> Director<'a> {
             next_job: 1,
             schema: Schema::new(),
             sendings: Vec::new(),
+            destroyed: BTreeSet::new(),
             failures: Vec::new(),
         }
     }
@@ -142,7 +149,7 @@ impl<'a> Director<'a> {
                 if let State::Running(running) = &mut self.states[playing.step] {
                     running.open.remove(&job);
                 }
-                self.judge(&playing, &done);
+                self.judge(&playing, &done, theatre.elapsed());
             }
         }
     }
@@ -306,17 +313,28 @@ impl<'a> Director<'a> {
         };
         running.open.insert(id);
         let server_start = theatre.server.process().starts;
-        self.jobs.insert(id, Playing { step: index, action: step.action.clone(), server_start });
+        self.jobs.insert(
+            id,
+            Playing {
+                step: index,
+                action: step.action.clone(),
+                server_start,
+                made: theatre.elapsed(),
+            },
+        );
         id
     }
 
     /// Compares how a job ended with what was expected, and remembers what was to be saved.
-    fn judge(&mut self, playing: &Playing, done: &Done) {
+    fn judge(&mut self, playing: &Playing, done: &Done, now: Duration) {
         let problems = match &playing.action {
             Action::Call(call) => {
-                self.remember_sending(call, done, playing.server_start);
+                self.remember_sending(call, done, playing, now);
                 let mut problems = expect::call(call, done);
                 if let Done::Answered { answer: Ok(result), .. } = done {
+                    let ended = result.get("destroyed").and_then(Value::as_array);
+                    let ended = ended.into_iter().flatten().filter_map(Value::as_str);
+                    self.destroyed.extend(ended.map(str::to_owned));
                     problems.extend(self.schema.check(&call.method, result));
                     problems.extend(self.save(call, result));
                 }
@@ -341,7 +359,7 @@ impl<'a> Director<'a> {
         problems
     }
 
-    fn remember_sending(&mut self, call: &Call, done: &Done, server_start: u64) {
+    fn remember_sending(&mut self, call: &Call, done: &Done, playing: &Playing, told: Duration) {
         let Some(agent) = call.agent.as_deref().filter(|_| call.method == "send") else {
             return;
         };
@@ -358,7 +376,8 @@ impl<'a> Director<'a> {
         let request = told_id.or_else(|| given.cloned());
         let request = request.as_ref().and_then(Value::as_str).map(RequestId::parse);
         if let (Ok(agent), Some(Ok(request))) = (AgentId::parse(agent), request) {
-            self.sendings.push(Sending { agent, request, server_start, outcome });
+            let Playing { server_start, made, .. } = *playing;
+            self.sendings.push(Sending { agent, request, server_start, made, told, outcome });
         }
     }
 

@@ -123,7 +123,7 @@ fn calm(
         match &survey {
             Ok(survey) => {
                 let start = theatre.server.process().starts;
-                findings.extend(checks::survey(survey, &director.sendings, start));
+                findings.extend(checks::survey(survey, director, start));
             }
             Err(problem) => findings.push(Finding::plain(problem.clone())),
         }
