@@ -18,7 +18,7 @@ fn id(text: &str) -> AgentId {
 #[test]
 fn only_sandboxed_agents_take_write_paths() {
     let told = of_presets(|preset| {
-        write_paths(preset, Path::new("/work"), &["out".into()]).map_err(|e| e.to_string())
+        write_paths(preset, Path::new("/srv"), &["out".into()]).map_err(|e| e.to_string())
     });
     let needless = |preset, level| {
         Err(format!("`allowed_write_paths` is for sandboxed agents; `{preset}` is {level}"))
@@ -28,7 +28,7 @@ fn only_sandboxed_agents_take_write_paths() {
         [
             ("yolo", needless("yolo", "yolo")),
             ("trusted", needless("trusted", "trusted")),
-            ("sandboxed", Ok(vec!["/work/out".into()])),
+            ("sandboxed", Ok(vec!["/srv/out".into()])),
             ("worker", Err("`worker` agents never write".to_owned())),
         ]
     );
@@ -40,15 +40,15 @@ fn write_paths_lie_in_the_working_directory() {
     let sandboxed = presets.get("sandboxed").unwrap();
     let check = |paths: &[&str]| {
         let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
-        write_paths(sandboxed, Path::new("/work/./here"), &paths)
+        write_paths(sandboxed, Path::new("/srv/./here"), &paths)
     };
     assert_eq!(
-        check(&[".", "a/../b", "/work/here/c", "../here/d"]),
-        Ok(["/work/here", "/work/here/b", "/work/here/c", "/work/here/d"]
+        check(&[".", "a/../b", "/srv/here/c", "../here/d"]),
+        Ok(["/srv/here", "/srv/here/b", "/srv/here/c", "/srv/here/d"]
             .map(PathBuf::from)
             .to_vec())
     );
-    for outside in ["..", "/work", "/work/hereafter", "a/../../x", "/../etc"] {
+    for outside in ["..", "/srv", "/srv/hereafter", "a/../../x", "/../etc"] {
         let message = format!("{outside} lies outside the working directory");
         assert_eq!(check(&["ok", outside]), Err(policy(message).into()));
     }
