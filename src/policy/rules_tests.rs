@@ -44,9 +44,7 @@ fn write_paths_lie_in_the_working_directory() {
     };
     assert_eq!(
         check(&[".", "a/../b", "/srv/here/c", "../here/d"]),
-        Ok(["/srv/here", "/srv/here/b", "/srv/here/c", "/srv/here/d"]
-            .map(PathBuf::from)
-            .to_vec())
+        Ok(["/srv/here", "/srv/here/b", "/srv/here/c", "/srv/here/d"].map(PathBuf::from).to_vec())
     );
     for outside in ["..", "/srv", "/srv/hereafter", "a/../../x", "/../etc"] {
         let message = format!("{outside} lies outside the working directory");

@@ -49,6 +49,13 @@ impl SplitMix {
         stream
     }
 
+    /// A number in `0.0..1.0`.
+    pub fn fraction(&mut self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a probability needs no 64 bits")]
+        let fraction = (self.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        fraction
+    }
+
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,9 +1,10 @@
 //! `[[fault]]`: what goes wrong in a run, when it begins and when it is over.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::theatre::Theatre;
-use crate::disk;
+use crate::disk::{self, Disk};
 use crate::machine::SplitMix;
 use crate::scenario::{Direction, Fault, FaultKind, Target, Trigger};
 
@@ -24,11 +25,14 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub fn new(faults: &[Fault], seed: u64) -> Self {
+    pub fn new(faults: &[Fault], seed: u64, disk: &Disk) -> Self {
+        strike_operations(faults, seed, disk);
         let lives = faults.iter().map(|fault| Life {
             fault: fault.clone(),
             next: match fault.trigger {
                 Trigger::At(time) | Trigger::Every(time) => Some(time.0),
+                // Drawn for each operation of the disk, not here.
+                Trigger::Rate(_) if of_disk(&fault.kind).is_some() => None,
                 Trigger::Rate(_) => Some(Duration::ZERO),
                 // Refused when the file was read.
                 Trigger::OnEvent(_) | Trigger::OnPoint(_) | Trigger::OnFs { .. } => None,
@@ -54,6 +58,7 @@ impl Faults {
 
     /// Ends everything: the calm at the end of a run.
     pub fn end_all(&mut self, theatre: &mut Theatre) {
+        theatre.server.disk.on_operation(|_| ());
         for life in &mut self.lives {
             life.next = None;
             if life.active {
@@ -70,9 +75,7 @@ impl Life {
             // Looked at with every tick, which is as fine as the network is.
             Trigger::Rate(rate) => {
                 self.next = Some(now + crate::hosts::TICK);
-                #[expect(clippy::cast_precision_loss, reason = "a probability needs no 64 bits")]
-                let drawn = (chance.draw() >> 11) as f64 / (1_u64 << 53) as f64;
-                if drawn >= rate {
+                if chance.fraction() >= rate {
                     return;
                 }
                 self.next
@@ -134,12 +137,18 @@ impl Life {
                 self.links(theatre, |theatre, one, other| theatre.delay(one, other, by.0));
             }
             (FaultKind::Delay { .. }, Turn::End) => self.links(theatre, Theatre::end_delay),
-            (FaultKind::DiskFull, turn) => turn.switch(theatre, disk::Fault::Full),
-            (FaultKind::IoError, turn) => turn.switch(theatre, disk::Fault::IoError),
-            (FaultKind::ReadOnly, turn) => turn.switch(theatre, disk::Fault::ReadOnly),
-            (FaultKind::FsyncError, turn) => turn.switch(theatre, disk::Fault::FsyncError),
-            (FaultKind::FsyncLies, turn) => turn.switch(theatre, disk::Fault::FsyncLies),
-            (FaultKind::TornWrite, turn) => turn.switch(theatre, disk::Fault::TornWrite),
+            (
+                FaultKind::DiskFull
+                | FaultKind::IoError
+                | FaultKind::ReadOnly
+                | FaultKind::FsyncError
+                | FaultKind::FsyncLies
+                | FaultKind::TornWrite,
+                turn,
+            ) => {
+                let fault = of_disk(&self.fault.kind).expect("these are faults of the disk");
+                turn.switch(theatre, fault);
+            }
             (FaultKind::ClockJump { by }, Turn::Begin) => {
                 let ms = i64::try_from(by.time.0.as_millis()).unwrap_or(i64::MAX);
                 theatre.server.clock.jump(match by.direction {
@@ -170,6 +179,53 @@ impl Life {
                 }
             }
         }
+    }
+}
+
+/// Faults of the disk with a `rate` strike single operations, each by its own chance.
+fn strike_operations(faults: &[Fault], seed: u64, disk: &Disk) {
+    let rates: Vec<(disk::Fault, f64)> = faults
+        .iter()
+        .filter_map(|fault| match fault.trigger {
+            Trigger::Rate(rate) => Some((of_disk(&fault.kind)?, rate)),
+            Trigger::At(_)
+            | Trigger::Every(_)
+            | Trigger::OnEvent(_)
+            | Trigger::OnPoint(_)
+            | Trigger::OnFs { .. } => None,
+        })
+        .collect();
+    if rates.is_empty() {
+        return;
+    }
+    let chance = Mutex::new(SplitMix::named(seed, "operations"));
+    let struck = disk.clone();
+    disk.on_operation(move |_| {
+        let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
+        for (fault, rate) in &rates {
+            if chance.fraction() < *rate {
+                struck.set_fault(*fault, disk::Switch::Once);
+            }
+        }
+    });
+}
+
+/// The fault of the disk that a kind is, if it is one.
+fn of_disk(kind: &FaultKind) -> Option<disk::Fault> {
+    match kind {
+        FaultKind::DiskFull => Some(disk::Fault::Full),
+        FaultKind::IoError => Some(disk::Fault::IoError),
+        FaultKind::ReadOnly => Some(disk::Fault::ReadOnly),
+        FaultKind::FsyncError => Some(disk::Fault::FsyncError),
+        FaultKind::FsyncLies => Some(disk::Fault::FsyncLies),
+        FaultKind::TornWrite => Some(disk::Fault::TornWrite),
+        FaultKind::Crash
+        | FaultKind::PowerLoss
+        | FaultKind::Partition
+        | FaultKind::Hold
+        | FaultKind::Delay { .. }
+        | FaultKind::ClockJump { .. }
+        | FaultKind::Files(_) => None,
     }
 }
 

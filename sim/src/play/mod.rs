@@ -52,7 +52,7 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
     machine::align_task_ids();
     let mut theatre = Theatre::open(scenario, seed);
     let mut director = Director::new(scenario);
-    let mut faults = Faults::new(&scenario.faults, seed);
+    let mut faults = Faults::new(&scenario.faults, seed, &theatre.server.disk);
     let mut findings = Vec::new();
     let ended = steps(scenario, &mut theatre, &mut director, &mut faults);
     let survey = match ended {

@@ -174,6 +174,10 @@ impl Theatre {
     /// Starts what was killed or has ended.
     pub fn start(&mut self, host: &str) {
         self.repair_to_all(host);
+        if host == SERVER {
+            // Why an earlier start failed says nothing about this one.
+            self.server.process().refused = None;
+        }
         self.sim.bounce(host);
     }
 
