@@ -1,6 +1,8 @@
 //! The processes that are measured, yardsticks and server alike. Each ends, and its home goes, when
 //! its [`Target`] is dropped.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -177,6 +179,8 @@ fn new_home() -> anyhow::Result<TempDir> {
     std::fs::create_dir_all(env!("CARGO_TARGET_TMPDIR"))?;
     tempfile::Builder::new()
         .prefix("bench-")
+        // A server refuses a home that others can enter.
+        .permissions(Permissions::from_mode(0o700))
         .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
         .context("cannot make a home")
 }
