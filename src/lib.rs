@@ -36,6 +36,8 @@ pub mod tool; // what a model may ask an agent to do
 pub mod policy; // who may do what
 pub mod config; // the configuration file
 pub mod world; // the seams, and the real machine behind them
+pub mod event; // the one event type
 pub mod message; // what a conversation is made of
+pub mod code; // error numbers
 pub mod id; // names, parsed once
 pub mod limits; // every bound

@@ -57,6 +57,17 @@ pub const DESTROY_WAIT_MAX: Duration = Duration::from_secs(5);
 pub const WORK_QUEUE_MAX: usize = 64;
 pub const TIMEOUT_SECONDS_MAX: f64 = 30.0 * 86_400.0;
 
+// Events.
+pub const EVENT_PARAMS_CHARS_MAX: usize = 200;
+pub const EVENT_OUTPUT_CHARS_MAX: usize = 2000;
+pub const EVENTS_KEPT_PER_AGENT: u64 = 10_000;
+pub const EVENTS_KEPT_DAYS: u64 = 30;
+pub const STREAMS_PER_AGENT_MAX: usize = 128;
+pub const STREAMS_MAX: usize = 512;
+/// What a slow reader may hold besides the event being written.
+pub const STREAM_BUFFER_BYTES_MAX: usize = 256 * KIB;
+pub const STREAM_PING_AFTER: Duration = Duration::from_secs(15);
+
 // Turns.
 pub const TOOL_ITERATIONS_MAX: u32 = 100;
 pub const CONCURRENT_TOOLS_MAX: usize = 5;

@@ -12,10 +12,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::conversation::{Conversation, MessageTokens};
 use super::handle::{Accepted, Context, Page, Retire, SendError, SendRequest, Status};
+use super::outcome::{CancelReason, Failure, Outcome};
 use super::requests::{Known, Requests, State};
-use super::shown::iso;
-use super::turn::{CancelReason, Effect, Failure, Input, Outcome, Stop, Turn};
+use super::turn::{Effect, Input, Stop, Turn};
 use super::{Facts, Shared, work};
+use crate::event::iso;
 use crate::id::RequestId;
 use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;

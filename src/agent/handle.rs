@@ -9,10 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
+use super::outcome::{CancelReason, Outcome};
 use super::requests::State;
 use super::shown::Shown;
 use super::tokens::{self, Countable, PromptTokens, Tokens};
-use super::turn::{CancelReason, Outcome};
 use super::{Facts, Shared};
 use crate::id::{AgentId, RequestId};
 use crate::limits::INBOX_MAX;

@@ -4,6 +4,7 @@
 mod actor;
 mod conversation;
 mod handle;
+pub mod outcome;
 mod prompt;
 mod shown;
 mod requests;
@@ -21,13 +22,12 @@ pub use conversation::check_pairs;
 pub use handle::{
     Accepted, AgentHandle, Context, Family, Gone, Page, Retire, SendError, SendRequest, Status,
 };
+pub use outcome::{CancelReason, EndedAs, Failure, Finish, Outcome};
 pub use prompt::system_prompt;
 pub use requests::State;
 pub use shown::Shown;
 pub use tokens::Tokens;
-pub use turn::{
-    Answer, CancelReason, Effect, Failure, Finish, Input, Outcome, Rules, Stop, ToolResult, Turn,
-};
+pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn};
 
 use crate::id::AgentId;
 use crate::message::ToolDefinition;

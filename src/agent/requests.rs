@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::turn::Outcome;
+use super::outcome::Outcome;
 use crate::id::RequestId;
 use crate::limits::REQUESTS_KEPT_MAX;
 
@@ -125,7 +125,7 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use super::super::turn::CancelReason;
+    use super::super::outcome::CancelReason;
     use super::*;
 
     fn id(number: usize) -> RequestId {

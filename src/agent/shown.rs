@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use super::Facts;
+use crate::event::iso;
 use crate::policy::WriteRule;
 
 #[derive(Debug)]
@@ -34,9 +33,4 @@ impl Shown {
             },
         }
     }
-}
-
-/// ISO 8601 in UTC, to the millisecond.
-pub fn iso(time: Timestamp) -> Arc<str> {
-    format!("{time:.3}").into()
 }

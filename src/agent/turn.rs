@@ -5,10 +5,9 @@
 //! one result, directly after its message and in order; no result without a call; no empty
 //! assistant message. And every turn ends exactly once.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
+use super::outcome::{CancelReason, Failure, Finish, Outcome};
 use crate::limits::EMPTY_ANSWERS_MAX;
 use crate::message::{AssistantMeta, Message, ToolCall, ToolMeta, Usage};
 use crate::provider::{Fault, FinishReason, ProviderError};
@@ -71,13 +70,6 @@ pub enum Stop {
     Timeout,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelReason {
-    Cancelled,
-    Destroyed,
-    Shutdown,
-}
-
 /// What the actor does next, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -90,27 +82,6 @@ pub enum Effect {
     /// Ends all work of this turn that still runs.
     Abandon,
     Finish(Outcome),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    Completed { content: Arc<str>, finish: Finish, usage: Usage },
-    Cancelled { reason: CancelReason },
-    Failed(Failure),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
-    Stop,
-    Length,
-    IterationLimit,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    Provider(ProviderError),
-    Timeout,
-    Internal { error_id: String },
 }
 
 #[derive(Debug)]
@@ -283,12 +254,7 @@ impl Turn {
     }
 
     fn fail(&mut self, failure: Failure) -> Vec<Effect> {
-        let why = match &failure {
-            Failure::Provider(_) => "provider",
-            Failure::Timeout => "timeout",
-            Failure::Internal { .. } => "internal",
-        };
-        self.end_early(why, Outcome::Failed(failure))
+        self.end_early(failure.kind(), Outcome::Failed(failure))
     }
 
     /// Ends the turn wherever it is, keeping partial text and giving every open call its result.
@@ -398,32 +364,6 @@ fn without_parallel(call: &ToolCall) -> ToolCall {
         arguments.shift_remove(PARALLEL_ARGUMENT);
     }
     call
-}
-
-impl CancelReason {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Destroyed => "destroyed",
-            Self::Shutdown => "shutdown",
-        }
-    }
-}
-
-impl Finish {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::IterationLimit => "iteration_limit",
-        }
-    }
-}
-
-impl Outcome {
-    pub fn halted_at_iteration_limit(&self) -> bool {
-        matches!(self, Self::Completed { finish: Finish::IterationLimit, .. })
-    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::Stream;
+use serde::{Deserialize, Serialize};
 
 pub use models::{Model, ModelError, Models};
 pub use openai::EndpointError;
@@ -69,7 +70,7 @@ pub enum FinishReason {
 }
 
 /// An exchange with a model that did not end well.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
     pub fault: Fault,
@@ -80,7 +81,8 @@ pub struct ProviderError {
     pub message: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fault {
     Auth,
     Status,

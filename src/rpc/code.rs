@@ -1,45 +1,18 @@
-//! Every error of the server as one JSON-RPC error: the only place where errors become numbers.
+//! Every refusal of a call as one JSON-RPC error; how turns end is told by `agent::outcome`.
 //! Exhaustive: a new error must be given its code here before the build passes.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::wire::ErrorObject;
-use crate::agent::{Failure, SendError};
+use crate::agent::SendError;
+use crate::code::ErrorObject;
 use crate::id::{AgentId, IdError};
 use crate::limits::WAITING_SENDS_MAX;
 use crate::policy::{PolicyError, Reason, Refusal};
 use crate::pool::CreateError;
-use crate::provider::ProviderError;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    Parse,
-    InvalidRequest,
-    MethodNotFound,
-    InvalidParams,
-    Internal,
-    /// Something outside failed: a provider, a deadline.
-    Outside,
-    Overloaded,
-    Conflict,
-    Forbidden,
-}
+pub use crate::code::Code;
 
 impl Code {
-    pub fn number(self) -> i64 {
-        match self {
-            Self::Parse => -32700,
-            Self::InvalidRequest => -32600,
-            Self::MethodNotFound => -32601,
-            Self::InvalidParams => -32602,
-            Self::Internal => -32603,
-            Self::Outside => -32000,
-            Self::Overloaded => -32001,
-            Self::Conflict => -32002,
-            Self::Forbidden => -32003,
-        }
-    }
-
     pub fn of_create(error: &CreateError) -> ErrorObject {
         match error {
             CreateError::Policy(error) => Self::of_policy(error),
@@ -104,51 +77,7 @@ impl Code {
         ErrorObject::new(Self::InvalidParams, format!("Agent not found: {agent}"))
     }
 
-    pub fn of_failure(failure: &Failure) -> ErrorObject {
-        match failure {
-            Failure::Provider(error) => {
-                ErrorObject::new(Self::Outside, error.message.clone()).with(provider(error))
-            }
-            Failure::Timeout => {
-                ErrorObject::new(Self::Outside, "the time for this request is over")
-                    .with(json!({"kind": "timeout", "retryable": true}))
-            }
-            Failure::Internal { error_id } => Self::defect(error_id),
-        }
-    }
-
-    /// A defect of ours. What it was stands in the log, under this id.
-    pub fn defect(error_id: &str) -> ErrorObject {
-        ErrorObject::new(Self::Internal, "Internal error; the log says more")
-            .with(json!({"error_id": error_id}))
-    }
-
     pub fn of_id(error: &IdError) -> ErrorObject {
         ErrorObject::new(Self::InvalidParams, error.to_string())
-    }
-}
-
-fn provider(error: &ProviderError) -> Value {
-    let mut data = json!({
-        "kind": "provider",
-        "fault": error.fault.name(),
-        "retryable": error.retryable,
-        "attempts": error.attempts,
-    });
-    if let Some(status) = error.status {
-        data["status"] = status.into();
-    }
-    data
-}
-
-impl ErrorObject {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code: code.number(), message: message.into(), data: None }
-    }
-
-    #[must_use]
-    pub fn with(mut self, data: Value) -> Self {
-        self.data = Some(data);
-        self
     }
 }

@@ -325,6 +325,8 @@ pub enum RequestStatus {
     Completed,
     Cancelled,
     Failed,
+    /// The server ended before the turn did.
+    Interrupted,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

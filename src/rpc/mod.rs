@@ -25,7 +25,7 @@ use load::{Executing, Place};
 use method::{Load, Method, Scope};
 use wire::{Body, Entry, ErrorObject, Id, Params, Request};
 
-use crate::agent::AgentHandle;
+use crate::agent::{AgentHandle, outcome};
 use crate::id::AgentId;
 use crate::pool::Pool;
 use crate::world::{Chance, Use};
@@ -200,7 +200,7 @@ impl Rpc {
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
             let error_id = self.chance.hex(Use::ErrorId, 8);
             tracing::error!(error_id, method = method.name(), "a method panicked");
-            Err(Code::defect(&error_id))
+            Err(outcome::defect(&error_id))
         })
     }
 }

@@ -13,7 +13,9 @@ use super::method::{
 use super::params::invalid;
 use super::wire::ErrorObject;
 use super::{Call, Patience};
-use crate::agent::{Accepted, AgentHandle, Context, Gone, Outcome, SendError, SendRequest, State};
+use crate::agent::{
+    Accepted, AgentHandle, Context, EndedAs, Gone, Outcome, SendError, SendRequest, State, outcome,
+};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{
     AUTO_REQUEST_ID_HEX, CLIENT_NAME_CHARS_MAX, MESSAGES_PAGE_DEFAULT, MESSAGES_PAGE_MAX,
@@ -244,7 +246,7 @@ impl Call<'_> {
         }
         let error_id = self.rpc.chance.hex(Use::ErrorId, 8);
         tracing::error!(error_id, agent = %id, "the agent's task has died");
-        Code::defect(&error_id)
+        outcome::defect(&error_id)
     }
 
     pub(super) async fn shutdown(
@@ -290,15 +292,17 @@ fn told(request_id: &RequestId, outcome: &Outcome) -> Result<SendResult, ErrorOb
             usage: *usage,
         }),
         Outcome::Cancelled { .. } => Ok(SendResult::Cancelled { cancelled: true, request_id }),
-        Outcome::Failed(failure) => Err(Code::of_failure(failure)),
+        Outcome::Failed(failure) => Err(failure.error()),
+        Outcome::Interrupted => Err(outcome::interrupted()),
     }
 }
 
 fn ended_status(outcome: &Outcome) -> RequestStatus {
-    match outcome {
-        Outcome::Completed { .. } => RequestStatus::Completed,
-        Outcome::Cancelled { .. } => RequestStatus::Cancelled,
-        Outcome::Failed(_) => RequestStatus::Failed,
+    match outcome.ended_as() {
+        EndedAs::Completed => RequestStatus::Completed,
+        EndedAs::Cancelled => RequestStatus::Cancelled,
+        EndedAs::Failed => RequestStatus::Failed,
+        EndedAs::Interrupted => RequestStatus::Interrupted,
     }
 }
 

@@ -4,13 +4,13 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use super::code::Code;
+pub use crate::code::ErrorObject;
 use crate::limits::BATCH_ENTRIES_MAX;
 
 /// What a body holds. An entry that is no request carries its own error.
@@ -56,14 +56,6 @@ impl Invalid {
         let message = format!("Invalid request: {}", self.why);
         answer(&self.id, &Err(ErrorObject::new(Code::InvalidRequest, message)))
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ErrorObject {
-    pub code: i64,
-    pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
 }
 
 /// Writes one answer, with the members in the order of the contract.

@@ -80,7 +80,10 @@ fn disagree(sending: &Sending, known: &GetRequestResult) -> Option<String> {
         RequestStatus::Queued | RequestStatus::Running => {
             return Some("it has not ended".to_owned());
         }
-        RequestStatus::Completed | RequestStatus::Cancelled | RequestStatus::Failed => known,
+        RequestStatus::Completed
+        | RequestStatus::Cancelled
+        | RequestStatus::Failed
+        | RequestStatus::Interrupted => known,
     };
     match &sending.outcome {
         Told::Nothing | Told::Accepted => None,

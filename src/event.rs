@@ -1,0 +1,322 @@
+//! The one event type: what is kept, streamed and written into transcripts are views of it.
+//! Durable events have a `seq` once they are committed; live ones are never kept. Pure.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::code::ErrorObject;
+use crate::id::{AgentId, RequestId};
+use crate::limits::{EVENT_OUTPUT_CHARS_MAX, EVENT_PARAMS_CHARS_MAX};
+use crate::message::{ToolCall, Usage};
+
+/// The place of a durable event in the server's one order: given at commit, strictly increasing over
+/// all agents and over restarts.
+pub type Seq = u64;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    #[serde(flatten)]
+    pub what: What,
+    /// Null where it is about the whole server.
+    pub agent_id: Option<AgentId>,
+    /// ISO 8601, UTC.
+    pub at: Arc<str>,
+    /// The turn it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+    /// Of durable events only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+}
+
+/// What happened. Those from `ContentChunk` on are live.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum What {
+    AgentCreated {
+        parent_agent_id: Option<AgentId>,
+    },
+    AgentDestroyed {
+        parent_agent_id: Option<AgentId>,
+    },
+    AgentRestored {
+        parent_agent_id: Option<AgentId>,
+    },
+    TurnQueued {
+        /// Turns ahead of it.
+        position: usize,
+    },
+    TurnStarted {
+        content: Arc<str>,
+        source: String,
+        source_agent_id: Option<AgentId>,
+    },
+    BatchStarted(Batch),
+    /// A call failed, and those after it were not run.
+    BatchHalted(Batch),
+    BatchCompleted(Batch),
+    ToolStarted {
+        tool_id: String,
+        name: String,
+        /// A preview.
+        params: String,
+    },
+    ToolCompleted {
+        tool_id: String,
+        name: String,
+        params: String,
+        success: bool,
+        error: Option<String>,
+        /// A preview.
+        output: String,
+    },
+    TurnCompleted {
+        content: Arc<str>,
+        halted: bool,
+        finish_reason: String,
+        usage: Usage,
+    },
+    TurnCancelled(Ended),
+    TurnFailed(Ended),
+    TurnInterrupted(Ended),
+
+    ContentChunk {
+        text: String,
+        /// Characters of this turn's text before it.
+        offset: usize,
+    },
+    ThinkingStarted {},
+    ThinkingEnded {
+        duration_ms: u64,
+    },
+    ToolDetected {
+        tool_id: String,
+        name: String,
+    },
+    /// The running turn's text so far.
+    TurnSnapshot {
+        text: String,
+        /// Its length in characters: where the next chunk goes on.
+        offset: usize,
+    },
+    /// Durable events that were asked for and are no longer kept.
+    StreamGap {
+        from: Seq,
+        to: Seq,
+    },
+    ServerStopping {},
+}
+
+/// The tool calls of one answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Batch {
+    pub tools: Vec<BatchTool>,
+    pub parallel: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BatchTool {
+    pub tool_id: String,
+    pub name: String,
+}
+
+/// A turn that did not complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    pub reason: String,
+    pub error: Option<ErrorObject>,
+    /// The text so far.
+    pub partial: String,
+}
+
+impl Event {
+    pub fn new(agent: &AgentId, at: Timestamp, what: What) -> Self {
+        Self { what, agent_id: Some(agent.clone()), at: iso(at), request_id: None, seq: None }
+    }
+
+    #[must_use]
+    pub fn of(mut self, request: &RequestId) -> Self {
+        self.request_id = Some(request.clone());
+        self
+    }
+
+    /// One line of JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("events have only string keys")
+    }
+}
+
+impl What {
+    /// Its name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AgentCreated { .. } => "agent_created",
+            Self::AgentDestroyed { .. } => "agent_destroyed",
+            Self::AgentRestored { .. } => "agent_restored",
+            Self::TurnQueued { .. } => "turn_queued",
+            Self::TurnStarted { .. } => "turn_started",
+            Self::BatchStarted(_) => "batch_started",
+            Self::BatchHalted(_) => "batch_halted",
+            Self::BatchCompleted(_) => "batch_completed",
+            Self::ToolStarted { .. } => "tool_started",
+            Self::ToolCompleted { .. } => "tool_completed",
+            Self::TurnCompleted { .. } => "turn_completed",
+            Self::TurnCancelled(_) => "turn_cancelled",
+            Self::TurnFailed(_) => "turn_failed",
+            Self::TurnInterrupted(_) => "turn_interrupted",
+            Self::ContentChunk { .. } => "content_chunk",
+            Self::ThinkingStarted {} => "thinking_started",
+            Self::ThinkingEnded { .. } => "thinking_ended",
+            Self::ToolDetected { .. } => "tool_detected",
+            Self::TurnSnapshot { .. } => "turn_snapshot",
+            Self::StreamGap { .. } => "stream_gap",
+            Self::ServerStopping {} => "server_stopping",
+        }
+    }
+
+    /// Whether it is kept, and carries a `seq`.
+    pub fn is_durable(&self) -> bool {
+        match self {
+            Self::AgentCreated { .. }
+            | Self::AgentDestroyed { .. }
+            | Self::AgentRestored { .. }
+            | Self::TurnQueued { .. }
+            | Self::TurnStarted { .. }
+            | Self::BatchStarted(_)
+            | Self::BatchHalted(_)
+            | Self::BatchCompleted(_)
+            | Self::ToolStarted { .. }
+            | Self::ToolCompleted { .. }
+            | Self::TurnCompleted { .. }
+            | Self::TurnCancelled(_)
+            | Self::TurnFailed(_)
+            | Self::TurnInterrupted(_) => true,
+            Self::ContentChunk { .. }
+            | Self::ThinkingStarted {}
+            | Self::ThinkingEnded { .. }
+            | Self::ToolDetected { .. }
+            | Self::TurnSnapshot { .. }
+            | Self::StreamGap { .. }
+            | Self::ServerStopping {} => false,
+        }
+    }
+
+    /// Whether it ends its turn.
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self,
+            Self::TurnCompleted { .. }
+                | Self::TurnCancelled(_)
+                | Self::TurnFailed(_)
+                | Self::TurnInterrupted(_)
+        )
+    }
+
+    pub fn tool_started(call: &ToolCall) -> Self {
+        Self::ToolStarted {
+            tool_id: call.id.clone(),
+            name: call.name.clone(),
+            params: params_preview(call),
+        }
+    }
+
+    pub fn tool_succeeded(call: &ToolCall, output: &str) -> Self {
+        Self::ToolCompleted {
+            tool_id: call.id.clone(),
+            name: call.name.clone(),
+            params: params_preview(call),
+            success: true,
+            error: None,
+            output: shortened(output, EVENT_OUTPUT_CHARS_MAX),
+        }
+    }
+
+    pub fn tool_failed(call: &ToolCall, error: &str) -> Self {
+        Self::ToolCompleted {
+            tool_id: call.id.clone(),
+            name: call.name.clone(),
+            params: params_preview(call),
+            success: false,
+            error: Some(shortened(error, EVENT_OUTPUT_CHARS_MAX)),
+            output: String::new(),
+        }
+    }
+}
+
+impl Batch {
+    pub fn of<'a>(calls: impl Iterator<Item = &'a ToolCall>, parallel: bool) -> Self {
+        let tool =
+            |call: &ToolCall| BatchTool { tool_id: call.id.clone(), name: call.name.clone() };
+        Self { tools: calls.map(tool).collect(), parallel }
+    }
+}
+
+/// ISO 8601 in UTC, to the millisecond.
+pub fn iso(time: Timestamp) -> Arc<str> {
+    format!("{time:.3}").into()
+}
+
+fn params_preview(call: &ToolCall) -> String {
+    match &call.arguments {
+        serde_json::Value::String(raw) => shortened(raw, EVENT_PARAMS_CHARS_MAX),
+        object => shortened(&object.to_string(), EVENT_PARAMS_CHARS_MAX),
+    }
+}
+
+fn shortened(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(chars_max - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(what: What) -> Event {
+        let agent = AgentId::parse("w1").unwrap();
+        let request = RequestId::parse("r1").unwrap();
+        Event::new(&agent, "2026-01-01T00:00:00.5Z".parse().unwrap(), what).of(&request)
+    }
+
+    #[test]
+    fn an_event_is_one_line_with_its_type_and_envelope() {
+        let chunk = event(What::ContentChunk { text: "a\nb".into(), offset: 3 });
+        assert_eq!(
+            chunk.json(),
+            r#"{"type":"content_chunk","text":"a\nb","offset":3,"agent_id":"w1","at":"2026-01-01T00:00:00.500Z","request_id":"r1"}"#
+        );
+        let ended = Ended { reason: "cancelled".into(), error: None, partial: "so f".into() };
+        let mut cancelled = event(What::TurnCancelled(ended));
+        cancelled.seq = Some(7);
+        assert_eq!(
+            cancelled.json(),
+            r#"{"type":"turn_cancelled","reason":"cancelled","error":null,"partial":"so f","agent_id":"w1","at":"2026-01-01T00:00:00.500Z","request_id":"r1","seq":7}"#
+        );
+        let read: Event = serde_json::from_str(&cancelled.json()).unwrap();
+        assert_eq!(read, cancelled);
+        let stopping = Event { agent_id: None, request_id: None, ..event(What::ServerStopping {}) };
+        assert_eq!(
+            stopping.json(),
+            r#"{"type":"server_stopping","agent_id":null,"at":"2026-01-01T00:00:00.500Z"}"#
+        );
+    }
+
+    #[test]
+    fn the_name_is_the_type_on_the_wire() {
+        for what in [What::TurnQueued { position: 0 }, What::StreamGap { from: 1, to: 2 }] {
+            let json = serde_json::to_value(event(what.clone())).unwrap();
+            assert_eq!(json["type"], what.name());
+        }
+    }
+
+    #[test]
+    fn previews_are_cut_at_characters_and_say_so() {
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüß", 3), "äö…");
+    }
+}
