@@ -132,6 +132,21 @@ pub struct Ended {
     pub partial: String,
 }
 
+/// A durable event with its place in the order, written out once for everybody who reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Committed {
+    pub seq: Seq,
+    pub event: Event,
+    /// One line of JSON.
+    pub json: Arc<str>,
+}
+
+/// Who is told of events once they are committed, in their order, before anybody else is.
+pub trait Audience: Send + Sync {
+    /// Called with each commit's events. It must not wait.
+    fn publish(&self, events: &[Committed]);
+}
+
 impl Event {
     pub fn new(agent: &AgentId, at: Timestamp, what: What) -> Self {
         Self { what, agent_id: Some(agent.clone()), at: iso(at), request_id: None, seq: None }
