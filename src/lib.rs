@@ -30,6 +30,7 @@ pub mod http; // bytes on a socket
 pub mod rpc; // a JSON-RPC body to a reply
 pub mod pool; // which agents exist
 pub mod agent; // one task per agent, and the turn it is in
+pub mod store; // what survives
 pub mod home; // the server's own directory
 pub mod provider; // models
 pub mod tool; // what a model may ask an agent to do

@@ -68,6 +68,27 @@ pub const STREAMS_MAX: usize = 512;
 pub const STREAM_BUFFER_BYTES_MAX: usize = 256 * KIB;
 pub const STREAM_PING_AFTER: Duration = Duration::from_secs(15);
 
+// The store.
+/// Jobs that wait for the database; whoever asks for more waits to be let in.
+pub const STORE_QUEUE_MAX: usize = 1024;
+/// Jobs that are done in one go, the commits among them in one transaction.
+pub const STORE_BATCH_MAX: usize = 256;
+/// What SQLite keeps of the database in memory.
+pub const STORE_CACHE_KIB: i64 = 1024;
+/// Pages in the write-ahead log from which on they are copied into the database.
+pub const STORE_LOG_PAGES: u64 = 1000;
+/// What is loaded of a conversation when its agent is restored.
+pub const MESSAGES_LOADED_MAX: u64 = 1000;
+/// Events that are read at a time; their bytes are bounded by `STREAM_BUFFER_BYTES_MAX`.
+pub const EVENTS_PAGE_MAX: usize = 256;
+/// Events that grow too old are forgotten so many at a time, so that commits get in between.
+pub const EVENTS_FORGOTTEN_AT_ONCE_MAX: usize = 1000;
+pub const EVENTS_FORGET_EVERY: Duration = Duration::from_hours(1);
+/// Agents whose kept events are counted in memory; beyond that the counting starts again.
+pub const EVENT_COUNTS_MAX: usize = 4096;
+/// Damaged databases that were set aside in the same millisecond.
+pub const SET_ASIDE_NAMES_MAX: u32 = 100;
+
 // Turns.
 pub const TOOL_ITERATIONS_MAX: u32 = 100;
 pub const CONCURRENT_TOOLS_MAX: usize = 5;

@@ -1,0 +1,155 @@
+//! One connection to the database, set up as we want it, and what SQLite's types need to carry ours.
+//! It never retries: what failed is dropped.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::Type;
+use rusqlite::{Connection, Params, Row, Statement};
+use serde::de::DeserializeOwned;
+
+use super::error::Fault;
+use super::{Sync, schema};
+use crate::limits::{STORE_CACHE_KIB, STORE_LOG_PAGES};
+
+/// The format of write-ahead logs: <https://sqlite.org/fileformat2.html#walformat>.
+const LOG_HEADER_BYTES: u64 = 32;
+const LOG_FRAME_HEADER_BYTES: u64 = 24;
+
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    page_bytes: u64,
+}
+
+/// What goes on over restarts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) seq: u64,
+    pub(super) batch: u64,
+    pub(super) next_agent: u64,
+}
+
+impl Database {
+    /// Sets up a connection that was just opened. Nothing is written to a database that is newer.
+    pub(super) fn new(connection: Connection, sync: Sync) -> Result<Self, Fault> {
+        // What the last batch wrote must not be copied from the log by a destructor: the process may
+        // be about to find out that it failed.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Before anything else: a log that nobody shares needs no shared memory.
+        pragma(&connection, "locking_mode", "EXCLUSIVE")?;
+        let found = schema::version(&connection)?;
+        if found > schema::known() {
+            return Err(Fault::Newer { found });
+        }
+        pragma(&connection, "journal_mode", "WAL")?;
+        let synchronous = match sync {
+            Sync::Full => "FULL",
+            Sync::Normal => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "cache_size", -STORE_CACHE_KIB)?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        pragma(&connection, "wal_autocheckpoint", &STORE_LOG_PAGES.to_string())?;
+        let page_bytes = connection.pragma_query_value(None, "page_size", |row| number(row, 0))?;
+        Ok(Self { connection, page_bytes })
+    }
+
+    pub(super) fn migrate(&mut self) -> Result<(), Fault> {
+        Ok(schema::migrate(&mut self.connection, schema::MIGRATIONS)?)
+    }
+
+    pub(super) fn counters(&self) -> Result<Counters, Fault> {
+        let row = |row: &Row<'_>| {
+            let (seq, batch, next_agent) = (number(row, 0)?, number(row, 1)?, number(row, 2)?);
+            Ok(Counters { seq, batch, next_agent })
+        };
+        let sql = "SELECT seq, batch, next_agent FROM counters";
+        self.connection.query_row(sql, (), row).map_err(|source| match &source {
+            rusqlite::Error::QueryReturnedNoRows => Fault::Incomplete { source },
+            // The generic code: there is no such table.
+            error if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) => {
+                Fault::Incomplete { source }
+            }
+            _ => Fault::Sqlite(source),
+        })
+    }
+
+    /// How much of the write-ahead log is needed for what is committed now. A batch that follows is
+    /// written after it, or over the log's beginning if nothing of it is needed.
+    pub(super) fn log_bytes(&self) -> rusqlite::Result<u64> {
+        let row = |row: &Row<'_>| Ok((number(row, 1)?, number(row, 2)?));
+        let (frames, copied) = self.connection.query_row("PRAGMA wal_checkpoint(NOOP)", (), row)?;
+        assert!(copied <= frames, "only what is in the log is copied from it");
+        if copied == frames {
+            return Ok(0);
+        }
+        Ok(LOG_HEADER_BYTES + frames * (LOG_FRAME_HEADER_BYTES + self.page_bytes))
+    }
+
+    /// Copies all of the log into the database and removes it.
+    pub(super) fn close(self) -> rusqlite::Result<()> {
+        self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        self.connection.close().map_err(|(_, error)| error)
+    }
+}
+
+/// The statements of one transaction, each prepared once.
+pub(super) struct Statements<'c> {
+    connection: &'c Connection,
+    prepared: BTreeMap<&'static str, Statement<'c>>,
+}
+
+impl<'c> Statements<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Self {
+        Self { connection, prepared: BTreeMap::new() }
+    }
+
+    pub(super) fn connection(&self) -> &'c Connection {
+        self.connection
+    }
+
+    pub(super) fn prepare(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'c>> {
+        use std::collections::btree_map::Entry;
+        match self.prepared.entry(sql) {
+            Entry::Occupied(found) => Ok(found.into_mut()),
+            Entry::Vacant(place) => Ok(place.insert(self.connection.prepare(sql)?)),
+        }
+    }
+
+    /// Returns how many rows it changed.
+    pub(super) fn run(
+        &mut self,
+        sql: &'static str,
+        params: impl Params,
+    ) -> rusqlite::Result<usize> {
+        self.prepare(sql)?.execute(params)
+    }
+}
+
+fn pragma(connection: &Connection, name: &str, value: &str) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, name, value, |_| Ok(()))
+}
+
+/// A number of ours as SQLite has them, which is with a sign.
+pub(super) fn sql(number: u64) -> i64 {
+    number.try_into().expect("what is counted one by one stays below 2^63")
+}
+
+pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|error| unreadable(column, error))
+}
+
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|error| unreadable(column, error))
+}
+
+/// What is in a column is not what we write there.
+pub(super) fn unreadable(
+    column: usize,
+    error: impl Error + Send + std::marker::Sync + 'static,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+}

@@ -1,0 +1,102 @@
+//! The database's files, besides what SQLite does to them: made for their owner alone, set aside
+//! when damaged, and the log cut back to a length. Never reads a page.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::event::iso;
+use crate::limits::SET_ASIDE_NAMES_MAX;
+use crate::world::{Access, Dir, Fs};
+
+const MODE: u32 = 0o600;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Where a database has its `user_version`, as four bytes with the highest first.
+const VERSION_AT: usize = 60;
+const HEADER_BYTES: usize = 100;
+
+/// The directory a database is in, and its name there.
+pub(super) struct Files {
+    dir: Arc<dyn Dir>,
+    path: PathBuf,
+    name: OsString,
+}
+
+impl Files {
+    pub(super) fn of(fs: &dyn Fs, path: &Path) -> io::Result<Self> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        Ok(Self { dir: fs.dir(parent)?, path: path.to_owned(), name: name.to_owned() })
+    }
+
+    /// Makes the file where there is none, and sees to it that nobody else can read it: SQLite would
+    /// make it as the umask allows, and gives its log the mode of the database.
+    pub(super) fn make(&self) -> io::Result<()> {
+        let name = Path::new(&self.name);
+        let file = self.dir.open(name, Access::Create { mode: MODE })?;
+        if file.stat()?.mode & 0o077 != 0 {
+            self.dir.set_mode(name, MODE)?;
+        }
+        self.dir.sync()
+    }
+
+    /// The version in the header, read past SQLite, which would make files of its own to tell it.
+    /// None where it is no database yet, or a damaged one.
+    pub(super) fn version(&self) -> io::Result<Option<u32>> {
+        let mut header = [0; HEADER_BYTES];
+        let file = match self.dir.open(Path::new(&self.name), Access::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let count = file.read_at(&mut header, 0)?;
+        if count < HEADER_BYTES || !header.starts_with(MAGIC) {
+            return Ok(None);
+        }
+        let bytes = header[VERSION_AT..VERSION_AT + 4].try_into().expect("four bytes are four");
+        Ok(Some(u32::from_be_bytes(bytes)))
+    }
+
+    /// Renames what is there, so that it can be looked at and a new database can be made.
+    pub(super) fn set_aside(&self, now: Timestamp) -> io::Result<PathBuf> {
+        let stem = format!("{}.corrupt-{}", self.name.display(), iso(now).replace(':', "-"));
+        let free = (0..SET_ASIDE_NAMES_MAX).map(|number| match number {
+            0 => stem.clone(),
+            _ => format!("{stem}-{number}"),
+        });
+        let taken = |name: &String| self.dir.stat(Path::new(name)).is_ok();
+        let aside =
+            free.into_iter().find(|name| !taken(name)).ok_or(io::ErrorKind::AlreadyExists)?;
+        // The logs go first: a new database must never meet the log of the old one.
+        for ending in ["-wal", "-journal", ""] {
+            let from = with_ending(&self.name, ending);
+            let to = with_ending(aside.as_ref(), ending);
+            match self.dir.rename(Path::new(&from), Path::new(&to)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !ending.is_empty() => {}
+                renamed => renamed?,
+            }
+        }
+        self.dir.sync()?;
+        Ok(self.path.with_file_name(aside))
+    }
+
+    /// Cuts the write-ahead log back to its first `bytes`, durably. No connection may be open.
+    pub(super) fn cut_log(&self, bytes: u64) -> io::Result<()> {
+        let log = with_ending(&self.name, "-wal");
+        let log = self.dir.open(Path::new(&log), Access::Write)?;
+        if log.stat()?.len < bytes {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        log.set_len(bytes)?;
+        log.sync()
+    }
+}
+
+fn with_ending(name: &std::ffi::OsStr, ending: &str) -> OsString {
+    let mut name = name.to_owned();
+    name.push(ending);
+    name
+}

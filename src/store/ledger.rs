@@ -1,0 +1,208 @@
+//! The database and what must be true of it: which batch is its last, and that one which failed is
+//! not in it. All of it blocks; the writer calls it off the async threads.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::apply::Change;
+use super::database::{Counters, Database, Statements, sql};
+use super::error::{Fault, StoreError};
+use super::files::Files;
+use super::journal::{Journal, More};
+use super::{AgentNumber, Closed, Options, Resident, Sync, Write, journal, read, recovery, schema};
+use crate::event::{Committed, Seq, iso};
+use crate::world::World;
+
+pub(super) struct Ledger {
+    world: World,
+    path: PathBuf,
+    sync: Sync,
+    days: u64,
+    /// None after a failure that could not be put right yet.
+    database: Option<Database>,
+    /// As of the last commit that succeeded.
+    counters: Counters,
+    /// How long the log was before the last batch that was tried.
+    log_bytes: u64,
+    journal: Journal,
+}
+
+/// What was found, and done, at the start.
+pub(super) struct Start {
+    pub(super) residents: Vec<Resident>,
+    pub(super) closed: Closed,
+    pub(super) events: Vec<Committed>,
+    pub(super) set_aside: Option<PathBuf>,
+}
+
+impl Ledger {
+    pub(super) fn open(world: World, options: Options) -> Result<(Self, Start), StoreError> {
+        let path = options.path.clone();
+        Self::open_or_set_aside(world, &options).map_err(|fault| match fault {
+            Fault::Newer { found } => StoreError::Newer { path, found, known: schema::known() },
+            fault => StoreError::Open { path, source: Arc::new(fault) },
+        })
+    }
+
+    fn open_or_set_aside(world: World, options: &Options) -> Result<(Self, Start), Fault> {
+        match Self::start(world.clone(), options) {
+            Err(fault) if fault.is_damage() => {
+                let files = Files::of(&*world.fs, &options.path)?;
+                let set_aside = files.set_aside(world.clock.now())?;
+                let (ledger, start) = Self::start(world, options)?;
+                Ok((ledger, Start { set_aside: Some(set_aside), ..start }))
+            }
+            started => started,
+        }
+    }
+
+    fn start(world: World, options: &Options) -> Result<(Self, Start), Fault> {
+        let files = Files::of(&*world.fs, &options.path)?;
+        if let Some(found) = files.version()?.filter(|found| *found > schema::known()) {
+            return Err(Fault::Newer { found });
+        }
+        files.make()?;
+        let mut database = Database::new(world.sqlite.open(&options.path)?, options.sync)?;
+        database.migrate()?;
+        let mut ledger = Self {
+            counters: database.counters()?,
+            world,
+            path: options.path.clone(),
+            sync: options.sync,
+            days: options.kept.days,
+            database: Some(database),
+            log_bytes: 0,
+            journal: Journal::new(options.kept.per_agent),
+        };
+        let (closed, events) = if recovery::is_due(ledger.connection()?)? {
+            ledger.transact(|change| recovery::run(change, &options.interrupted))?
+        } else {
+            (Closed::default(), Vec::new())
+        };
+        let residents = read::residents(ledger.connection()?)?;
+        Ok((ledger, Start { residents, closed, events, set_aside: None }))
+    }
+
+    pub(super) fn last_seq(&self) -> Seq {
+        self.counters.seq
+    }
+
+    pub(super) fn next_number(&self) -> AgentNumber {
+        self.counters.next_agent
+    }
+
+    /// Writes all of it in one transaction; returns the events to be published.
+    pub(super) fn commit(
+        &mut self,
+        writes: impl IntoIterator<Item = Write>,
+    ) -> Result<Vec<Committed>, Fault> {
+        let apply =
+            |change: &mut Change<'_>| writes.into_iter().try_for_each(|write| change.apply(write));
+        self.transact(apply).map(|((), events)| events)
+    }
+
+    /// Forgets some of the events that are too old.
+    pub(super) fn forget_old(&mut self) -> Result<More, Fault> {
+        let days = i64::try_from(self.days).unwrap_or(i64::MAX);
+        let age = SignedDuration::from_secs(days.saturating_mul(24 * 60 * 60));
+        let Ok(before) = self.world.clock.now().checked_sub(age) else {
+            return Ok(More::No);
+        };
+        let before = iso(before);
+        if !journal::any_before(self.connection()?, &before)? {
+            return Ok(More::No);
+        }
+        let forget =
+            |change: &mut Change<'_>| change.journal.forget_before(&mut change.statements, &before);
+        self.transact(forget).map(|(more, _no_events)| more)
+    }
+
+    /// The connection, opened again where there is none.
+    pub(super) fn connection(&mut self) -> Result<&Connection, Fault> {
+        self.ready().map(|database| &database.connection)
+    }
+
+    pub(super) fn close(self) -> Result<(), Fault> {
+        match self.database {
+            Some(database) => Ok(database.close()?),
+            None => Ok(()),
+        }
+    }
+
+    fn transact<T>(
+        &mut self,
+        work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<T>,
+    ) -> Result<(T, Vec<Committed>), Fault> {
+        self.ready()?;
+        match self.attempt(work) {
+            Ok((value, events, counters)) => {
+                assert!(self.counters.seq <= counters.seq, "seq only grows");
+                self.counters = counters;
+                Ok((value, events))
+            }
+            Err(error) => {
+                // What a connection knows after a failure need not be what is on disk.
+                self.database = None;
+                self.journal.count_again();
+                // At once, for the reads that wait; if it fails, the next job tries again.
+                let _ = self.ready();
+                Err(error.into())
+            }
+        }
+    }
+
+    fn attempt<T>(
+        &mut self,
+        work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<(T, Vec<Committed>, Counters)> {
+        let database = self.database.as_mut().expect("it was just made ready");
+        self.log_bytes = database.log_bytes()?;
+        let transaction =
+            database.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (value, events, counters) = {
+            let mut change = Change {
+                statements: Statements::new(&transaction),
+                counters: Counters { batch: self.counters.batch + 1, ..self.counters },
+                journal: &mut self.journal,
+                now: iso(self.world.clock.now()),
+                events: Vec::new(),
+            };
+            let value = work(&mut change)?;
+            let counters = change.counters;
+            change.run(
+                "UPDATE counters SET seq = ?1, batch = ?2, next_agent = ?3",
+                (sql(counters.seq), sql(counters.batch), sql(counters.next_agent)),
+            )?;
+            (value, change.events, counters)
+        };
+        transaction.commit()?;
+        Ok((value, events, counters))
+    }
+
+    /// Opens the database again if the last failure closed it. A batch that failed and is there all
+    /// the same is cut off: its members were told that it is not.
+    fn ready(&mut self) -> Result<&mut Database, Fault> {
+        if self.database.is_none() {
+            let mut database = self.connect()?;
+            let expected = self.counters.batch;
+            if database.counters()?.batch == expected + 1 {
+                drop(database);
+                Files::of(&*self.world.fs, &self.path)?.cut_log(self.log_bytes)?;
+                database = self.connect()?;
+            }
+            let found = database.counters()?;
+            if found != self.counters {
+                return Err(Fault::Diverged { found: found.batch, expected });
+            }
+            self.database = Some(database);
+        }
+        Ok(self.database.as_mut().expect("it is there or was just opened"))
+    }
+
+    fn connect(&self) -> Result<Database, Fault> {
+        Database::new(self.world.sqlite.open(&self.path)?, self.sync)
+    }
+}

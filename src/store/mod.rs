@@ -1,0 +1,211 @@
+//! What survives: agents, their conversations, requests and events, in one SQLite database with one
+//! connection and one writer. It never decides what is worth keeping; agents and the pool do.
+//!
+//! **Group commit.** All that is asked goes through one queue to one task ([`writer`]). It takes what
+//! waits, writes it in one transaction in one blocking call, publishes the events, and only then
+//! answers. `seq` is given inside the transaction: the order of commits is the order of events.
+//!
+//! **Failed means failed.** A commit that reported an error may be on disk all the same. Its members
+//! are told that it failed, so it must not come back: the connection is dropped without another
+//! write and opened again, and the number of the last batch in the database tells whether the failed
+//! one is there. If it is, it is the last in the write-ahead log, whose length from before the batch
+//! is known, and the log is cut back to it and synced ([`ledger`]). Until that is done there is no
+//! connection, nothing is read or written, and each job first tries again. So nobody ever sees a
+//! batch that failed, its sequence numbers are given to the next one, and a caller may repeat what
+//! failed. (Telling callers of the late success instead would need every caller to be able to hear
+//! that an agent exists which it was told does not.) Only where the process ends in between can a
+//! failed batch be found at the next start: whole, and never published before.
+//!
+//! **After the agent's end.** Writes about an agent that is gone, or never was, change nothing.
+
+mod apply; // a change, as SQL
+mod database; // one connection, as we want it
+mod error; // what can go wrong
+mod files; // the database's files
+mod journal; // events that are kept
+mod ledger; // the database, and what must be true of it
+mod read; // what was written
+mod recovery; // what the last server left open
+mod schema; // tables, and how they came to be
+mod write; // what can be written
+mod writer; // the task with the queue
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::code::ErrorObject;
+use crate::event::{Audience, Seq};
+use crate::id::{AgentId, RequestId};
+use crate::limits::STORE_QUEUE_MAX;
+use crate::message::Message;
+use crate::world::World;
+
+pub use error::{Fault, StoreError};
+pub use journal::{EventPage, Kept, KeptEvent, Scope};
+pub use read::{Loaded, RequestRecord, Resident};
+pub use recovery::Closed;
+pub use write::{AgentNumber, AgentRecord, Recipe, Standing, Write};
+
+use ledger::Ledger;
+use writer::{Job, Writer};
+
+/// The open database. Cloning shares it.
+#[derive(Clone)]
+pub struct Store {
+    queue: mpsc::Sender<Job>,
+    last_seq: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Absolute; its directory exists.
+    pub path: PathBuf,
+    pub sync: Sync,
+    pub kept: Kept,
+    /// What the event of a turn says that the end of the last server ended.
+    pub interrupted: ErrorObject,
+}
+
+/// When a commit is told to be done (`storage.sync`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Once it is durable.
+    Full,
+    /// Once it is written: it outlives the process, but the last ones may not outlive a power cut.
+    Normal,
+}
+
+#[derive(Debug)]
+pub struct Opened {
+    pub store: Store,
+    /// The agents that can be restored, in order of number.
+    pub residents: Vec<Resident>,
+    pub next_number: AgentNumber,
+    pub last_seq: Seq,
+    /// What the last server left open.
+    pub closed: Closed,
+    /// Where a damaged database was put; a new one was made.
+    pub set_aside: Option<PathBuf>,
+}
+
+impl Store {
+    /// Opens the database, made where there is none, and closes what the last server left open.
+    pub async fn open(
+        world: &World,
+        options: Options,
+        audience: Arc<dyn Audience>,
+    ) -> Result<Opened, StoreError> {
+        let job = {
+            let world = world.clone();
+            move || Ledger::open(world, options)
+        };
+        let (ledger, start) = world.blocking.call(job).await?;
+        audience.publish(&start.events);
+        let last_seq = Arc::new(AtomicU64::new(ledger.last_seq()));
+        let (queue, jobs) = mpsc::channel(STORE_QUEUE_MAX);
+        let opened = Opened {
+            store: Self { queue, last_seq: Arc::clone(&last_seq) },
+            residents: start.residents,
+            next_number: ledger.next_number(),
+            last_seq: ledger.last_seq(),
+            closed: start.closed,
+            set_aside: start.set_aside,
+        };
+        let writer = Writer::new(Arc::clone(&world.blocking), jobs, audience, last_seq);
+        tokio::spawn(writer.run(ledger));
+        Ok(opened)
+    }
+
+    /// Commits all of `writes` or nothing. Their events are published, in the order of their `seq`,
+    /// before it returns. What was asked is done even if nobody waits for it any more.
+    pub async fn commit(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+        for write in &writes {
+            if let Write::Event(event) = write {
+                assert!(event.what.is_durable(), "live events are not kept");
+                assert!(event.agent_id.is_some(), "durable events are about an agent");
+            }
+        }
+        let (reply, answer) = oneshot::channel();
+        self.ask(Job::Commit { writes, reply }, answer).await?
+    }
+
+    /// All that is needed to restore an agent; none where there is no such agent, or only one that
+    /// cannot be restored.
+    pub async fn load(&self, agent: AgentNumber) -> Result<Option<Loaded>, StoreError> {
+        self.read(move |connection| read::load(connection, agent)).await
+    }
+
+    /// A page of an agent's messages, from the one with index `offset` on.
+    pub async fn messages(
+        &self,
+        agent: AgentNumber,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        self.read(move |connection| read::messages(connection, agent, offset, limit)).await
+    }
+
+    pub async fn request(
+        &self,
+        agent: AgentNumber,
+        id: &RequestId,
+    ) -> Result<Option<RequestRecord>, StoreError> {
+        let id = id.clone();
+        self.read(move |connection| read::request(connection, agent, &id)).await
+    }
+
+    /// A page of the events that are kept after a cursor, bounded in bytes and rows; at least one
+    /// where there is any.
+    pub async fn events(&self, of: &Scope, after: Seq) -> Result<EventPage, StoreError> {
+        let of = of.clone();
+        self.read(move |connection| journal::page(connection, &of, after)).await
+    }
+
+    /// Of the last commit, without waiting. It is set before that commit's events are published.
+    pub fn last_seq(&self) -> Seq {
+        self.last_seq.load(Ordering::Acquire)
+    }
+
+    /// Waits for what was asked before, then closes the database. Later calls fail with `Closed`.
+    pub async fn close(&self) {
+        let (reply, answer) = oneshot::channel();
+        // It may be closed already, which is what was asked for.
+        let _ = self.ask(Job::Close { reply }, answer).await;
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Job::read(read, reply), answer).await?
+    }
+
+    async fn ask<T>(&self, job: Job, answer: oneshot::Receiver<T>) -> Result<T, StoreError> {
+        self.queue.send(job).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("last_seq", &self.last_seq()).finish_non_exhaustive()
+    }
+}
+
+/// The name of an agent's row while it is in use or can be restored.
+fn session_type(record: &AgentRecord) -> &'static str {
+    session_type_of(&record.id, record.parent.as_ref())
+}
+
+fn session_type_of(id: &AgentId, parent: Option<&AgentId>) -> &'static str {
+    match (id.is_temp(), parent) {
+        (true, _) => "temp",
+        (false, Some(_)) => "subagent",
+        (false, None) => "saved",
+    }
+}

@@ -1,0 +1,150 @@
+//! What was written, read back. Costs what it returns, not what there is.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::database::{json, number, sql, unreadable};
+use super::{AgentNumber, AgentRecord, Recipe, Standing};
+use crate::id::{AgentId, RequestId};
+use crate::limits::MESSAGES_LOADED_MAX;
+use crate::message::Message;
+
+/// An agent that can be restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resident {
+    pub number: AgentNumber,
+    pub id: AgentId,
+    pub parent: Option<AgentId>,
+    pub depth: u32,
+}
+
+/// All that is needed to restore an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub record: AgentRecord,
+    pub standing: Standing,
+    /// Of the whole conversation.
+    pub message_count: u64,
+    /// The newest messages, from a user message on where there is one among them.
+    pub messages: Vec<Arc<Message>>,
+    /// Those that ended and are kept, oldest first.
+    pub requests: Vec<RequestId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestRecord {
+    pub content: Arc<str>,
+    /// `queued`, `running`, `completed`, `cancelled`, `failed` or `interrupted`.
+    pub status: String,
+    /// JSON, as it was written.
+    pub outcome: Option<String>,
+}
+
+/// The dormant agents, in order of number.
+pub(super) fn residents(connection: &Connection) -> rusqlite::Result<Vec<Resident>> {
+    let sql = "SELECT number, id, parent, depth FROM agents \
+               WHERE session_status = 'dormant' ORDER BY number";
+    let row = |row: &Row<'_>| {
+        let (id, parent) = (agent_id(row, 1)?, optional_agent_id(row, 2)?);
+        Ok(Resident { number: number(row, 0)?, id, parent, depth: row.get(3)? })
+    };
+    connection.prepare(sql)?.query_map((), row)?.collect()
+}
+
+pub(super) fn load(
+    connection: &Connection,
+    agent: AgentNumber,
+) -> rusqlite::Result<Option<Loaded>> {
+    let Some((record, standing)) = record(connection, agent)? else {
+        return Ok(None);
+    };
+    let message_count = message_count(connection, agent)?;
+    let first = message_count.saturating_sub(MESSAGES_LOADED_MAX);
+    let mut messages = messages(connection, agent, first, MESSAGES_LOADED_MAX)?;
+    if first > 0 {
+        messages.drain(..start(&messages));
+    }
+    let requests = requests(connection, agent)?;
+    Ok(Some(Loaded { record, standing, message_count, messages, requests }))
+}
+
+/// Where the end of a conversation can be taken up: the first user message, or at least not the
+/// result of a call that is not there.
+fn start(messages: &[Arc<Message>]) -> usize {
+    let first = |wanted: fn(&Message) -> bool| messages.iter().position(|found| wanted(found));
+    first(|message| matches!(message, Message::User { .. }))
+        .or_else(|| first(|message| !matches!(message, Message::Tool { .. })))
+        .unwrap_or(messages.len())
+}
+
+fn record(
+    connection: &Connection,
+    agent: AgentNumber,
+) -> rusqlite::Result<Option<(AgentRecord, Standing)>> {
+    let text = "SELECT id, parent, depth, created_at, standing, recipe \
+                FROM agents JOIN recipes ON agent = number \
+                WHERE number = ?1 AND session_status IN ('active', 'dormant')";
+    let row = |row: &Row<'_>| {
+        let record = AgentRecord {
+            id: agent_id(row, 0)?,
+            parent: optional_agent_id(row, 1)?,
+            depth: row.get(2)?,
+            created_at: row.get(3)?,
+            recipe: json::<Recipe>(row, 5)?,
+        };
+        Ok((record, json::<Standing>(row, 4)?))
+    };
+    connection.query_row(text, [sql(agent)], row).optional()
+}
+
+pub(super) fn message_count(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<u64> {
+    let text = "SELECT coalesce(max(place) + 1, 0) FROM messages WHERE agent = ?1";
+    connection.query_row(text, [sql(agent)], |row| number(row, 0))
+}
+
+pub(super) fn messages(
+    connection: &Connection,
+    agent: AgentNumber,
+    offset: u64,
+    limit: u64,
+) -> rusqlite::Result<Vec<Arc<Message>>> {
+    let text = "SELECT message FROM messages WHERE agent = ?1 AND place >= ?2 \
+                ORDER BY place LIMIT ?3";
+    // Both come from outside and may be any number.
+    let [offset, limit] = [offset, limit].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+    let row = |row: &Row<'_>| json(row, 0).map(Arc::new);
+    connection.prepare(text)?.query_map((sql(agent), offset, limit), row)?.collect()
+}
+
+fn requests(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Vec<RequestId>> {
+    let text = "SELECT id FROM requests WHERE agent = ?1 \
+                AND status NOT IN ('queued', 'running') ORDER BY number";
+    connection.prepare(text)?.query_map([sql(agent)], |row| request_id(row, 0))?.collect()
+}
+
+pub(super) fn request(
+    connection: &Connection,
+    agent: AgentNumber,
+    id: &RequestId,
+) -> rusqlite::Result<Option<RequestRecord>> {
+    let text = "SELECT content, status, outcome FROM requests WHERE agent = ?1 AND id = ?2";
+    let row = |row: &Row<'_>| {
+        let (content, status, outcome) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(RequestRecord { content, status, outcome })
+    };
+    connection.query_row(text, (sql(agent), id.as_str()), row).optional()
+}
+
+pub(super) fn agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<AgentId> {
+    AgentId::parse(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
+}
+
+fn optional_agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<AgentId>> {
+    let found = row.get_ref(column)?.as_str_or_null()?.is_some();
+    found.then(|| agent_id(row, column)).transpose()
+}
+
+pub(super) fn request_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RequestId> {
+    RequestId::parse(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
+}

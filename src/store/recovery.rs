@@ -1,0 +1,170 @@
+//! What the last server left open is closed, once, in one transaction: agents that ran, requests that
+//! did not end, tool calls without a result. Nothing is run again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row};
+
+use super::apply::Change;
+use super::database::{number, sql};
+use super::{AgentNumber, Write, read};
+use crate::code::ErrorObject;
+use crate::event::{Ended, Event, What};
+use crate::id::{AgentId, RequestId};
+use crate::limits::TOOL_CALLS_PER_MESSAGE_MAX;
+use crate::message::{Message, ToolCall, ToolMeta};
+
+const OUTCOME_UNKNOWN: &str =
+    "outcome_unknown: the server stopped while this ran; whether it had an effect is not known.";
+const NOT_RUN: &str = "Not run: the server stopped before it.";
+/// The outcome of a request as JSON: the name alone.
+const INTERRUPTED: &str = "\"interrupted\"";
+
+/// How much was closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Closed {
+    /// Agents that can be restored.
+    pub dormant: usize,
+    /// Temporary agents, which cannot.
+    pub orphaned: usize,
+    /// Requests that were queued or running.
+    pub requests: usize,
+    /// Tool calls that were started, so that their effect is not known.
+    pub calls_unknown: usize,
+    /// Tool calls that were not.
+    pub calls_not_run: usize,
+}
+
+struct OpenRequest {
+    agent: AgentNumber,
+    agent_id: AgentId,
+    id: RequestId,
+}
+
+/// Whether the last server left anything open. After a clean stop of one without agents: no.
+pub(super) fn is_due(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM agents WHERE session_status = 'active') \
+               OR EXISTS (SELECT 1 FROM requests WHERE status IN ('queued', 'running'))";
+    connection.query_row(sql, (), |row| row.get(0))
+}
+
+pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Result<Closed> {
+    let mut closed = Closed::default();
+    let open = open_requests(change)?;
+    let agents: BTreeSet<AgentNumber> = open.iter().map(|request| request.agent).collect();
+    for agent in agents {
+        close_calls(change, agent, &mut closed)?;
+    }
+    for request in &open {
+        interrupt(change, request, error)?;
+    }
+    closed.requests = open.len();
+    // The ids of temporary agents are given again: nobody may become the parent of their children.
+    change.run(
+        "UPDATE agents SET parent = NULL WHERE parent IN (SELECT id FROM agents \
+         WHERE session_status = 'active' AND session_type = 'temp')",
+        (),
+    )?;
+    closed.orphaned = change.statements.run(
+        "UPDATE agents SET session_status = 'orphaned' \
+         WHERE session_status = 'active' AND session_type = 'temp'",
+        (),
+    )?;
+    closed.dormant = change
+        .statements
+        .run("UPDATE agents SET session_status = 'dormant' WHERE session_status = 'active'", ())?;
+    Ok(closed)
+}
+
+fn open_requests(change: &mut Change<'_>) -> rusqlite::Result<Vec<OpenRequest>> {
+    let text = "SELECT requests.agent, agents.id, requests.id \
+                FROM requests JOIN agents ON agents.number = requests.agent \
+                WHERE requests.status IN ('queued', 'running') ORDER BY requests.number";
+    let row = |row: &Row<'_>| {
+        let (agent_id, id) = (read::agent_id(row, 1)?, read::request_id(row, 2)?);
+        Ok(OpenRequest { agent: number(row, 0)?, agent_id, id })
+    };
+    change.statements.prepare(text)?.query_map((), row)?.collect()
+}
+
+fn interrupt(
+    change: &mut Change<'_>,
+    request: &OpenRequest,
+    error: &ErrorObject,
+) -> rusqlite::Result<()> {
+    change.apply(Write::RequestEnded {
+        agent: request.agent,
+        id: request.id.clone(),
+        status: "interrupted",
+        outcome: INTERRUPTED.to_owned(),
+    })?;
+    let what = What::TurnInterrupted(Ended {
+        reason: "interrupted".to_owned(),
+        error: Some(error.clone()),
+        partial: String::new(),
+    });
+    let event = Event {
+        what,
+        agent_id: Some(request.agent_id.clone()),
+        at: Arc::clone(&change.now),
+        request_id: Some(request.id.clone()),
+        seq: None,
+    };
+    change.apply(Write::Event(event))
+}
+
+/// Gives every call of the last message that has no result one, in the order of the calls.
+fn close_calls(
+    change: &mut Change<'_>,
+    agent: AgentNumber,
+    closed: &mut Closed,
+) -> rusqlite::Result<()> {
+    let connection = change.statements.connection();
+    let count = read::message_count(connection, agent)?;
+    // The message with the calls, and less than all of their results.
+    let tail = count.saturating_sub(TOOL_CALLS_PER_MESSAGE_MAX as u64);
+    let messages = read::messages(connection, agent, tail, TOOL_CALLS_PER_MESSAGE_MAX as u64)?;
+    for (index, call) in (count..).zip(calls_without_result(&messages)) {
+        let content = if was_started(change, agent, &call.id)? {
+            closed.calls_unknown += 1;
+            OUTCOME_UNKNOWN
+        } else {
+            closed.calls_not_run += 1;
+            NOT_RUN
+        };
+        let message = Arc::new(Message::Tool {
+            content: content.to_owned(),
+            tool_call_id: call.id.clone(),
+            meta: Some(ToolMeta { error: true }),
+        });
+        change.apply(Write::Message { agent, index, message })?;
+    }
+    Ok(())
+}
+
+/// The calls at the end of a conversation that nothing answers. Results stand in the order of the
+/// calls, so as many calls are answered as there are results.
+fn calls_without_result(messages: &[Arc<Message>]) -> &[ToolCall] {
+    let results = messages
+        .iter()
+        .rev()
+        .take_while(|message| matches!(***message, Message::Tool { .. }))
+        .count();
+    match messages.get(messages.len().wrapping_sub(results + 1)).map(|message| &**message) {
+        Some(Message::Assistant { tool_calls, .. }) => tool_calls.get(results..).unwrap_or(&[]),
+        Some(Message::User { .. } | Message::Tool { .. }) | None => &[],
+    }
+}
+
+/// Whether a call may have had its effect. One that ended, too, is not known if its result is not.
+fn was_started(
+    change: &mut Change<'_>,
+    agent: AgentNumber,
+    tool_id: &str,
+) -> rusqlite::Result<bool> {
+    change
+        .statements
+        .prepare("SELECT EXISTS (SELECT 1 FROM tool_calls WHERE agent = ?1 AND tool_id = ?2)")?
+        .query_row((sql(agent), tool_id), |row| row.get(0))
+}

@@ -1,0 +1,165 @@
+//! The tables, by numbered migrations. Each runs in a transaction of its own and takes the database
+//! from one version to the next; one that fails leaves the version before it. An entry that has
+//! shipped is never changed: what must be different is one more entry.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Migration `n` makes version `n + 1`.
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+
+/// The newest version there is.
+pub(super) fn known() -> u32 {
+    u32::try_from(MIGRATIONS.len()).expect("there are few migrations")
+}
+
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings a database that is not newer to the version that `migrations` make.
+pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
+    let found = version(connection)?;
+    for (number, migration) in (1..).zip(migrations) {
+        if number > found {
+            let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            step.execute_batch(migration)?;
+            step.pragma_update(None, "user_version", number)?;
+            step.commit()?;
+        }
+    }
+    Ok(())
+}
+
+/// `agents` is narrow because it changes with every message; what is long and stays is in `recipes`.
+/// `tool_calls` has the calls of each agent's last assistant message that were started.
+/// Times are ISO 8601 in UTC to the millisecond, whose order as text is their order.
+const VERSION_1: &str = "
+CREATE TABLE counters (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    seq INTEGER NOT NULL,
+    batch INTEGER NOT NULL,
+    next_agent INTEGER NOT NULL
+) STRICT;
+INSERT INTO counters VALUES (1, 0, 0, 1);
+
+CREATE TABLE agents (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    parent TEXT,
+    depth INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    modified_at TEXT NOT NULL,
+    session_type TEXT NOT NULL CHECK (session_type IN ('saved', 'temp', 'subagent')),
+    session_status TEXT NOT NULL
+        CHECK (session_status IN ('active', 'dormant', 'destroyed', 'orphaned')),
+    standing TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX agents_id ON agents (id) WHERE session_status IN ('active', 'dormant');
+CREATE INDEX agents_status ON agents (session_status);
+CREATE INDEX agents_parent ON agents (parent) WHERE parent IS NOT NULL;
+
+CREATE TABLE recipes (agent INTEGER PRIMARY KEY, recipe TEXT NOT NULL) STRICT;
+
+CREATE TABLE messages (
+    agent INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (agent, place)
+) STRICT;
+
+CREATE TABLE requests (
+    number INTEGER PRIMARY KEY,
+    agent INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    content TEXT NOT NULL,
+    status TEXT NOT NULL
+        CHECK (status IN ('queued', 'running', 'completed', 'cancelled', 'failed', 'interrupted')),
+    outcome TEXT,
+    UNIQUE (agent, id)
+) STRICT;
+CREATE INDEX requests_open ON requests (number) WHERE status IN ('queued', 'running');
+
+CREATE TABLE tool_calls (
+    agent INTEGER NOT NULL,
+    tool_id TEXT NOT NULL,
+    request TEXT NOT NULL,
+    name TEXT NOT NULL,
+    ended INTEGER NOT NULL CHECK (ended IN (0, 1)),
+    PRIMARY KEY (agent, tool_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    agent_id TEXT NOT NULL,
+    at TEXT NOT NULL,
+    name TEXT NOT NULL,
+    json TEXT NOT NULL
+) STRICT;
+CREATE INDEX events_agent ON events (agent_id, seq);
+CREATE INDEX events_at ON events (at);
+
+CREATE TABLE forgotten_events (agent_id TEXT PRIMARY KEY, up_to INTEGER NOT NULL)
+    STRICT, WITHOUT ROWID;
+CREATE INDEX forgotten_events_up_to ON forgotten_events (up_to);
+
+CREATE TABLE confirmations (
+    confirm_id TEXT PRIMARY KEY,
+    agent INTEGER NOT NULL,
+    request TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    options TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('pending', 'resolved')),
+    decision TEXT,
+    resolved_by TEXT,
+    expires_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX confirmations_agent ON confirmations (agent);
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every table and index, as SQLite keeps them.
+    fn shape(connection: &Connection) -> Vec<(String, Option<String>)> {
+        let mut rows =
+            connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").unwrap();
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        rows.query_map((), row).unwrap().map(Result::unwrap).collect()
+    }
+
+    fn migrated(migrations: &[&str]) -> Connection {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, migrations).unwrap();
+        connection
+    }
+
+    #[test]
+    fn every_earlier_version_becomes_the_newest() {
+        let newest = shape(&migrated(MIGRATIONS));
+        for from in 0..=MIGRATIONS.len() {
+            let mut connection = migrated(&MIGRATIONS[..from]);
+            assert_eq!(version(&connection), Ok(u32::try_from(from).unwrap()));
+            migrate(&mut connection, MIGRATIONS).unwrap();
+            assert_eq!(version(&connection), Ok(known()));
+            assert_eq!(shape(&connection), newest, "from version {from}");
+        }
+    }
+
+    #[test]
+    fn a_migration_that_fails_half_way_leaves_the_version_before_it() {
+        let mut connection = migrated(MIGRATIONS);
+        let before = shape(&connection);
+        let broken = "CREATE TABLE more (a) STRICT; INSERT INTO nowhere VALUES (1);";
+        let further = [MIGRATIONS, &["CREATE TABLE extra (a INTEGER) STRICT;", broken]].concat();
+        migrate(&mut connection, &further).unwrap_err();
+        assert_eq!(version(&connection), Ok(known() + 1), "the one before the broken one is done");
+        let names = |shape: Vec<(String, Option<String>)>| {
+            shape.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let mut expected = names(before);
+        expected.push("extra".into());
+        expected.sort();
+        assert_eq!(names(shape(&connection)), expected, "and nothing of the broken one");
+    }
+}

@@ -1,0 +1,107 @@
+//! What can be written: the changes that agents and the pool make durable. Data only.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::id::{AgentId, RequestId};
+use crate::message::Message;
+
+/// The place of an agent in the order of creation: no other agent, of whatever id, ever has it.
+pub type AgentNumber = u64;
+
+/// One change. What is committed together is durable together, in this order.
+#[derive(Clone, Debug)]
+pub enum Write {
+    AgentCreated {
+        number: AgentNumber,
+        record: Box<AgentRecord>,
+    },
+    /// The agent is gone: its id is free, and its conversation is no longer found. Its children have
+    /// no parent any more.
+    AgentDestroyed {
+        number: AgentNumber,
+    },
+    AgentRestored {
+        number: AgentNumber,
+    },
+    Message {
+        agent: AgentNumber,
+        index: u64,
+        message: Arc<Message>,
+    },
+    RequestQueued {
+        agent: AgentNumber,
+        id: RequestId,
+        content: Arc<str>,
+    },
+    RequestStarted {
+        agent: AgentNumber,
+        id: RequestId,
+    },
+    RequestEnded {
+        agent: AgentNumber,
+        id: RequestId,
+        /// `completed`, `cancelled`, `failed` or `interrupted`.
+        status: &'static str,
+        /// JSON, opaque to the store.
+        outcome: String,
+    },
+    /// Only so many ended requests are kept.
+    RequestForgotten {
+        agent: AgentNumber,
+        id: RequestId,
+    },
+    /// A call is about to have its effect.
+    ToolStarted {
+        agent: AgentNumber,
+        request: RequestId,
+        tool_id: String,
+        name: String,
+    },
+    ToolEnded {
+        agent: AgentNumber,
+        request: RequestId,
+        tool_id: String,
+    },
+    /// How the agent stands after a turn.
+    Standing {
+        agent: AgentNumber,
+        standing: Standing,
+    },
+    /// A durable event; it gets its `seq` in the transaction.
+    Event(Event),
+}
+
+/// All that is needed to make an agent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentRecord {
+    pub id: AgentId,
+    pub parent: Option<AgentId>,
+    pub depth: u32,
+    /// ISO 8601, UTC.
+    pub created_at: Arc<str>,
+    pub recipe: Recipe,
+}
+
+/// What an agent was created from; today's configuration decides what that means today.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    pub preset: String,
+    /// As `create_agent` names it.
+    pub model: String,
+    pub cwd: PathBuf,
+    pub write_paths: Vec<PathBuf>,
+    pub disabled_tools: Vec<String>,
+    pub system_prompt: Arc<str>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    pub halted_at_iteration_limit: bool,
+    pub last_iteration_count: u32,
+    /// ISO 8601, UTC.
+    pub last_action_at: Option<Arc<str>>,
+}
