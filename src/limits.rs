@@ -88,6 +88,23 @@ pub const EVENTS_FORGET_EVERY: Duration = Duration::from_hours(1);
 pub const EVENT_COUNTS_MAX: usize = 4096;
 /// Damaged databases that were set aside in the same millisecond.
 pub const SET_ASIDE_NAMES_MAX: u32 = 100;
+// Logs of agents.
+/// What may wait for the disk, the batch it is busy with included; the rest is counted and dropped.
+pub const LOG_QUEUE_BYTES_MAX: usize = 16 * MIB;
+pub const LOG_QUEUE_ENTRIES_MAX: usize = 4096;
+/// What is written in one go.
+pub const LOG_BATCH_ENTRIES_MAX: usize = 512;
+/// One text in a log.
+pub const LOG_TEXT_BYTES_MAX: usize = MIB;
+/// A tool's arguments or result in a log.
+pub const LOG_PREVIEW_BYTES_MAX: usize = 16 * KIB;
+/// The body of one provider's request or answer in a log.
+pub const LOG_RAW_BODY_BYTES_MAX: usize = 4 * MIB;
+/// Files of which it is known by name that they lack entries.
+pub const LOG_LACKING_FILES_MAX: usize = 1024;
+/// Lacking files without new entries that are told so in one go.
+pub const LOG_LACKING_AT_ONCE_MAX: usize = 64;
+pub const LOG_CLOSE_MAX: Duration = Duration::from_secs(5);
 
 // Turns.
 pub const TOOL_ITERATIONS_MAX: u32 = 100;
@@ -154,6 +171,11 @@ const _: () =
 const _: () = assert!(
     SCRIPT_SILENCE_MAX.as_secs_f64() > TIMEOUT_SECONDS_MAX,
     "who waits for a silent model gives up before it does"
+);
+const _: () = assert!(
+    2 * LOG_TEXT_BYTES_MAX < LOG_QUEUE_BYTES_MAX
+        && 2 * LOG_RAW_BODY_BYTES_MAX < LOG_QUEUE_BYTES_MAX,
+    "the longest text fits into the queue, with what is written around it"
 );
 const _: () = assert!(
     OUTPUT_TOKENS_RESERVED < CONTEXT_WINDOW_TOKENS

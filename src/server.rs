@@ -94,7 +94,7 @@ impl Server {
     pub async fn bind(world: World, settings: Settings) -> Result<Self, RunError> {
         let Settings { config, home, access, yolo } = settings;
         let home = Home::open(world.fs.as_ref(), &home)?;
-        let models = Models::new(&world, &config)?;
+        let models = Models::new(&world, &config, None)?;
         let notice = models.notice().map(str::to_owned);
         let cwd = world.environment.current_dir().and_then(|cwd| world.fs.canonical(&cwd));
         let ground = Ground {

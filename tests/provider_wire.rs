@@ -33,7 +33,7 @@ async fn outcome(answer: ResponseTemplate) -> (Vec<ModelEvent>, Option<ProviderE
     writeln!(key_file, "{CANARY}").expect("a test may write a file");
     let config = config(format!("{}/v1", server.uri()), key_file.path().to_owned());
     let world = real::world().expect("a test runs in a runtime");
-    let models = Models::new(&world, &config).expect("the configuration is sound");
+    let models = Models::new(&world, &config, None).expect("the configuration is sound");
     let model = models.resolve(None).expect("there is a default");
     let mut stream = model.provider.stream(ModelRequest {
         agent: AgentId::parse("main").expect("it is well formed"),

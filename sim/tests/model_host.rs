@@ -141,7 +141,7 @@ fn config(kind: ProviderKind) -> ProviderConfig {
 
 fn models(world: &World, provider: ProviderConfig) -> Models {
     let providers = [("p".to_owned(), provider)].into();
-    Models::new(world, &Config { providers, ..Config::default() }).expect("it is sound")
+    Models::new(world, &Config { providers, ..Config::default() }, None).expect("it is sound")
 }
 
 fn over_wire(world: &World, address: SocketAddr) -> Models {

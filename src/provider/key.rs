@@ -116,28 +116,55 @@ impl KeyFinder<'_> {
     }
 }
 
-/// Secrets that must not come back to us in a provider's own words.
+/// Secrets that must not be seen in any text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Redactor {
-    secrets: Vec<SecretString>,
+    keys: Vec<SecretString>,
+    /// Values of configured headers, which may be keys too.
+    values: Vec<SecretString>,
 }
 
 /// How much of a secret is enough to take a word for it. Providers quote keys with their middle
 /// masked, so the whole key is never found.
-const SIGN_BYTES: usize = 8;
-const REDACTED: &str = "[redacted]";
+pub(super) const SIGN_BYTES: usize = 8;
+pub(super) const REDACTED: &str = "[redacted]";
+
+/// What stands for the asking agent in a configured header.
+pub(super) const AGENT_PLACE: &str = "${agent_id}";
+/// A shorter header value is no secret worth hiding, and common words would vanish from messages.
+const HIDDEN_BYTES_MIN: usize = 8;
 
 impl Redactor {
-    pub(super) fn hide(&mut self, secret: &str) {
-        assert!(!secret.is_empty(), "an empty secret would be found everywhere");
-        self.secrets.push(SecretString::from(secret));
+    /// Hides what a provider is configured with.
+    pub(super) fn hide_all(&mut self, config: &ProviderConfig, key: Option<&Key>) {
+        for value in config.headers.values() {
+            let fixed = value.split(AGENT_PLACE).next().unwrap_or(value);
+            if fixed.len() >= HIDDEN_BYTES_MIN {
+                self.values.push(SecretString::from(fixed));
+            }
+        }
+        if let Some(key) = key {
+            self.hide_key(key.value.expose_secret());
+        }
+    }
+
+    pub(super) fn hide_key(&mut self, key: &str) {
+        assert!(!key.is_empty(), "an empty secret would be found everywhere");
+        self.keys.push(SecretString::from(key));
+    }
+
+    pub(super) fn keys(&self) -> &[SecretString] {
+        &self.keys
+    }
+
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        self.values.iter().chain(&self.keys)
     }
 
     /// Returns `text` on one line, of at most `chars_max` characters, without the secrets.
     pub(super) fn safe(&self, text: &str, chars_max: usize) -> String {
         let whole = self
-            .secrets
-            .iter()
+            .secrets()
             .fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), REDACTED));
         let words = whole
             .split(|c: char| c.is_whitespace() || c.is_control())
@@ -151,7 +178,7 @@ impl Redactor {
     }
 
     fn has_sign(&self, word: &str) -> bool {
-        self.secrets.iter().any(|secret| {
+        self.secrets().any(|secret| {
             let sign = secret.expose_secret().get(..SIGN_BYTES);
             sign.is_some_and(|sign| word.contains(sign))
         })
@@ -165,8 +192,8 @@ mod tests {
     #[test]
     fn a_secret_is_hidden_whole_masked_and_before_the_text_is_cut() {
         let mut redactor = Redactor::default();
-        redactor.hide("sk-canary-0123456789");
-        redactor.hide("two words");
+        redactor.hide_key("sk-canary-0123456789");
+        redactor.hide_key("two words");
         assert_eq!(
             redactor.safe("key (sk-canary-0123456789),\n\tor sk-canary-****6789. two words", 80),
             "key ([redacted]), or [redacted] [redacted]"

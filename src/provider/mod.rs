@@ -10,7 +10,9 @@ mod openai; // the chat completions wire
 #[path = "replay_tests.rs"]
 mod replay; // a scripted server
 pub mod script; // answers written down beforehand
+mod scrub; // secrets in whole bodies
 mod sse; // a provider's event stream
+mod traffic; // what passes, for whoever watches
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use models::{Model, ModelError, Models};
 pub use openai::EndpointError;
+pub use traffic::{BodyEnd, Carried, Passed, Traffic};
 
 use crate::id::AgentId;
 use crate::message::{Message, ToolDefinition, Usage};

@@ -12,12 +12,13 @@ use indexmap::IndexMap;
 use super::Provider;
 use super::defaults::{Defaults, Offered, Way};
 use super::demo::Demo;
-use super::key::KeyFinder;
+use super::key::{Key, KeyFinder, Redactor};
 use super::openai::{EndpointError, OpenAi};
 use super::script::{self, BuildError, ScriptFileError};
+use super::traffic::{Traffic, Watch};
 use crate::config::{Config, ProviderConfig, ProviderKind};
 use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
-use crate::world::{Http, World};
+use crate::world::{Fs, Http, World};
 
 const DEMO: &str = "demo";
 
@@ -108,16 +109,22 @@ impl fmt::Debug for Models {
 
 impl Models {
     /// Reads every key that is needed and builds the providers. A `default_model` that does not
-    /// exist is refused here, not at the first turn.
-    pub fn new(world: &World, config: &Config) -> Result<Self, ModelError> {
+    /// exist is refused here, not at the first turn. `traffic` is told of all that passes between
+    /// providers and us.
+    pub fn new(
+        world: &World,
+        config: &Config,
+        traffic: Option<Arc<dyn Traffic>>,
+    ) -> Result<Self, ModelError> {
         let keys = KeyFinder { environment: world.environment.as_ref(), fs: world.fs.as_ref() };
-        Self::build(&world.http, keys, config)
+        Self::build(&world.http, keys, config, traffic)
     }
 
-    fn build(
+    pub(super) fn build(
         http: &Arc<dyn Http>,
         keys: KeyFinder<'_>,
         config: &Config,
+        traffic: Option<Arc<dyn Traffic>>,
     ) -> Result<Self, ModelError> {
         let unconfigured = config.providers.is_empty();
         let found = Offered::in_environment(keys).filter(|_| unconfigured);
@@ -129,8 +136,18 @@ impl Models {
             Self { by_alias: IndexMap::new(), providers: IndexMap::new(), default: demo(), notice };
         let found = found.map(|found| (found.name.to_owned(), found.config()));
         let found = found.as_ref().map(|(name, config)| (name, config));
+        // All keys first: what passes between us and one provider may hold the key of another.
+        let mut secrets = Redactor::default();
+        let mut keyed = Vec::new();
         for (name, provider) in config.providers.iter().chain(found) {
-            models.add(name, provider, build_provider(http, keys, name, provider)?)?;
+            let key = key_of(keys, name, provider)?;
+            secrets.hide_all(provider, key.as_ref());
+            keyed.push((name, provider, key));
+        }
+        let watch = traffic.map(|traffic| Watch::new(traffic, secrets));
+        for (name, provider, key) in keyed {
+            let built = build_provider(http, keys.fs, name, provider, key)?;
+            models.add(name, provider, built.watched(watch.as_ref()))?;
         }
         if let Some(model) = models.by_alias.values().next() {
             models.default = model.clone();
@@ -237,24 +254,52 @@ fn demo() -> Model {
     }
 }
 
-fn build_provider(
-    http: &Arc<dyn Http>,
+fn key_of(
     keys: KeyFinder<'_>,
     name: &str,
     config: &ProviderConfig,
-) -> Result<Arc<dyn Provider>, ModelError> {
+) -> Result<Option<Key>, ModelError> {
+    match Way::of(config.kind) {
+        Way::BuiltIn | Way::Script => Ok(None),
+        Way::Completions(Defaults { base_url: _, key_variable }) => {
+            keys.find(name, config, key_variable)
+        }
+    }
+}
+
+/// A provider before it is watched.
+enum Built {
+    Demo,
+    Wire(OpenAi),
+}
+
+impl Built {
+    fn watched(self, watch: Option<&Watch>) -> Arc<dyn Provider> {
+        match self {
+            Self::Demo => Arc::new(Demo),
+            Self::Wire(wire) => Arc::new(wire.watched(watch.cloned())),
+        }
+    }
+}
+
+fn build_provider(
+    http: &Arc<dyn Http>,
+    fs: &dyn Fs,
+    name: &str,
+    config: &ProviderConfig,
+    key: Option<Key>,
+) -> Result<Built, ModelError> {
     let unusable = |source| ModelError::Provider { provider: name.to_owned(), source };
     match Way::of(config.kind) {
-        Way::BuiltIn => Ok(Arc::new(Demo)),
-        Way::Completions(Defaults { base_url, key_variable }) => {
-            let key = keys.find(name, config, key_variable)?;
+        Way::BuiltIn => Ok(Built::Demo),
+        Way::Completions(Defaults { base_url, key_variable: _ }) => {
             let wire = OpenAi::new(Arc::clone(http), name, config, base_url, key);
-            Ok(Arc::new(wire.map_err(unusable)?))
+            Ok(Built::Wire(wire.map_err(unusable)?))
         }
         Way::Script => {
             let provider = name.to_owned();
-            match script::provider(keys.fs, name, config) {
-                Ok(scripted) => Ok(Arc::new(scripted)),
+            match script::provider(fs, name, config) {
+                Ok(scripted) => Ok(Built::Wire(scripted)),
                 Err(BuildError::NoScript) => Err(ModelError::NoScript { provider }),
                 Err(BuildError::File(source)) => Err(ModelError::Script { provider, source }),
                 Err(BuildError::Endpoint(source)) => Err(unusable(source)),

@@ -77,7 +77,7 @@ fn built_over(
     let machine = Machine(variables.to_vec());
     let keys = KeyFinder { environment: &machine, fs: &machine };
     let http: Arc<dyn Http> = http;
-    Models::build(&http, keys, config)
+    Models::build(&http, keys, config, None)
 }
 
 /// Name, provider, id, context window and output of a model.

@@ -119,7 +119,7 @@ pub fn direct(load: &Load, seed: u64) -> Result<Carried, LoadError> {
 
 /// The inside of a server, without its port.
 fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
-    let models = Models::new(&world, config).map_err(start)?;
+    let models = Models::new(&world, config, None).map_err(start)?;
     let chance = Arc::clone(&world.chance);
     let ground = Ground {
         home: PathBuf::from(HOME),

@@ -13,13 +13,9 @@ use super::request::LengthField;
 use crate::config::{AuthMethod, ProviderConfig, is_loopback};
 use crate::id::AgentId;
 use crate::limits::TIMEOUT_SECONDS_MAX;
-use crate::provider::key::{Key, Redactor};
+use crate::provider::key::{AGENT_PLACE, Key, Redactor};
 
-/// What stands for the asking agent in a configured header.
-const AGENT_PLACE: &str = "${agent_id}";
 const OPENAI_HOST: &str = "api.openai.com";
-/// A shorter header value is no secret worth hiding, and common words would vanish from messages.
-const HIDDEN_BYTES_MIN: usize = 8;
 
 /// A provider's settings that cannot work. No message shows a value: it may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,14 +68,8 @@ impl Endpoint {
         let mut headers = Vec::new();
         for (name, value) in &config.headers {
             headers.push(configured_header(name, value)?);
-            let fixed = value.split(AGENT_PLACE).next().unwrap_or(value);
-            if fixed.len() >= HIDDEN_BYTES_MIN {
-                redactor.hide(fixed);
-            }
         }
-        if let Some(key) = &key {
-            redactor.hide(key.value.expose_secret());
-        }
+        redactor.hide_all(config, key.as_ref());
         Ok(Self {
             authorization: authorization(config.auth_method, key.as_ref())?,
             headers,

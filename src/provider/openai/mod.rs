@@ -23,6 +23,7 @@ use self::endpoint::Endpoint;
 use self::failure::Forwarded;
 use super::key::Key;
 use super::sse::SseParser;
+use super::traffic::{BodyEnd, Tap, Watch};
 use super::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
 use crate::config::ProviderConfig;
 use crate::limits::ERROR_BODY_BYTES_MAX;
@@ -31,6 +32,7 @@ use crate::world::{Http, HttpBody, HttpError};
 pub(super) struct OpenAi {
     http: Arc<dyn Http>,
     endpoint: Arc<Endpoint>,
+    watch: Option<Watch>,
 }
 
 impl OpenAi {
@@ -42,7 +44,12 @@ impl OpenAi {
         key: Option<Key>,
     ) -> Result<Self, EndpointError> {
         let endpoint = Endpoint::new(name, config, default_base_url, key)?;
-        Ok(Self { http, endpoint: Arc::new(endpoint) })
+        Ok(Self { http, endpoint: Arc::new(endpoint), watch: None })
+    }
+
+    /// Has somebody told of all that passes.
+    pub(super) fn watched(self, watch: Option<Watch>) -> Self {
+        Self { watch, ..self }
     }
 }
 
@@ -53,6 +60,10 @@ impl Provider for OpenAi {
             http: Arc::clone(&self.http),
             phase: Phase::Unsent(self.endpoint.request(&request.agent, body)),
             endpoint: Arc::clone(&self.endpoint),
+            tap: self
+                .watch
+                .as_ref()
+                .map(|watch| watch.exchange(&self.endpoint.failures.provider, &request)),
             ready: VecDeque::new(),
             failure: None,
         };
@@ -68,6 +79,8 @@ impl Provider for OpenAi {
 struct Exchange {
     http: Arc<dyn Http>,
     endpoint: Arc<Endpoint>,
+    /// Where somebody watches.
+    tap: Option<Tap>,
     phase: Phase,
     /// Events that wait to be taken; what broke comes after them.
     ready: VecDeque<ModelEvent>,
@@ -102,7 +115,12 @@ impl Exchange {
             };
             match next_phase {
                 Ok(phase) => self.phase = phase,
-                Err(failure) => self.failure = Some(failure),
+                Err(failure) => {
+                    if let Some(tap) = &mut self.tap {
+                        tap.fail(&failure);
+                    }
+                    self.failure = Some(failure);
+                }
             }
         }
     }
@@ -110,16 +128,22 @@ impl Exchange {
     /// Sends the request and looks at the head of the answer.
     async fn ask(&mut self, request: Request<Bytes>) -> Result<Phase, ProviderError> {
         let failures = &self.endpoint.failures;
+        if let Some(tap) = &self.tap {
+            tap.request(&request);
+        }
         let response = timeout(self.endpoint.request_timeout, self.http.send(request))
             .await
             .map_err(|_| failures.late(self.endpoint.request_timeout))?
             .map_err(|error| failures.transport(&error))?;
+        if let Some(tap) = &mut self.tap {
+            tap.head(response.status, &response.headers);
+        }
         if !response.status.is_success() {
-            let explanation = explanation(&self.endpoint, response.body).await;
+            let explanation = explanation(&self.endpoint, response.body, &mut self.tap).await;
             return Err(failures.status(response.status, explanation.as_ref()));
         }
         if is_document(&response.headers) {
-            let explanation = explanation(&self.endpoint, response.body).await;
+            let explanation = explanation(&self.endpoint, response.body, &mut self.tap).await;
             return Err(failures.no_stream(explanation));
         }
         Ok(Phase::Reading(Reading {
@@ -145,6 +169,9 @@ impl Exchange {
         };
         let mut records = Vec::new();
         let parsed = reading.parser.push(&bytes, &mut records);
+        if let Some(tap) = &mut self.tap {
+            tap.records(&records);
+        }
         for record in &records {
             match reading.answer.on_record(record, &mut self.ready) {
                 Ok(Progress::More) => {}
@@ -158,7 +185,12 @@ impl Exchange {
 
     fn finish(&mut self, answer: &Answer) -> Result<Phase, ProviderError> {
         match answer.end(&mut self.ready) {
-            Ok(()) => Ok(Phase::Ended),
+            Ok(()) => {
+                if let Some(tap) = &mut self.tap {
+                    tap.end();
+                }
+                Ok(Phase::Ended)
+            }
             Err(error) => Err(self.wrong(answer, &error)),
         }
     }
@@ -173,18 +205,27 @@ fn forwarded(answer: &Answer) -> Forwarded {
 }
 
 /// Reads what an error body says. One that is too long, too slow or no JSON says nothing.
-async fn explanation(endpoint: &Endpoint, mut body: HttpBody) -> Option<ErrorObject> {
+async fn explanation(
+    endpoint: &Endpoint,
+    mut body: HttpBody,
+    tap: &mut Option<Tap>,
+) -> Option<ErrorObject> {
+    let mut content = Vec::new();
     let whole = async {
-        let mut content = Vec::new();
         while let Some(bytes) = next_bytes(&mut body).await {
             content.extend_from_slice(&bytes.ok()?);
             if content.len() > ERROR_BODY_BYTES_MAX {
                 return None;
             }
         }
-        Some(content)
+        Some(())
     };
-    let content = timeout(endpoint.idle_timeout, whole).await.ok()??;
+    let read = timeout(endpoint.idle_timeout, whole).await.ok().flatten();
+    if let Some(tap) = tap {
+        let end = if read.is_some() { BodyEnd::Whole } else { BodyEnd::Broken };
+        tap.document(&content, end);
+    }
+    read?;
     let value: serde_json::Value = serde_json::from_slice(&content).ok()?;
     let object = ErrorObject::of(&value);
     object.message.is_some().then_some(object)
