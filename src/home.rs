@@ -137,7 +137,7 @@ pub fn token_name(port: u16) -> PathBuf {
 }
 
 /// The directory at `path`, made with those above it where they are missing.
-fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
+pub fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
     match fs.dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         found => return found,

@@ -31,6 +31,7 @@ pub mod rpc; // a JSON-RPC body to a reply
 pub mod pool; // which agents exist
 pub mod agent; // one task per agent, and the turn it is in
 pub mod store; // what survives
+pub mod logs; // what each agent did, for people
 pub mod home; // the server's own directory
 pub mod provider; // models
 pub mod tool; // what a model may ask an agent to do

@@ -1,0 +1,195 @@
+//! The task that writes: takes what waits, appends it off the async threads, and keeps account of
+//! what could not be written until the file itself says so.
+//! A failing disk costs entries and one warning; it never stops the task.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::append::{Blame, Trouble, append_all};
+use super::queue::{Counts, Dropped, Entry, Place};
+use super::text;
+use crate::event::iso;
+use crate::limits::{LOG_BATCH_ENTRIES_MAX, LOG_LACKING_AT_ONCE_MAX, LOG_LACKING_FILES_MAX};
+use crate::world::World;
+
+pub(super) struct Writer {
+    world: World,
+    logs: PathBuf,
+    waiting: mpsc::Receiver<Entry>,
+    dropped: Arc<Dropped>,
+    /// Entries that files lack and do not say so yet.
+    lacking: Counts,
+    /// Places where something else lies; each is warned of once.
+    refused: BTreeSet<Place>,
+    disk: Health,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Works,
+    Fails,
+}
+
+/// The text for one file, with the number of entries that are lost if it cannot be written.
+#[derive(Debug, Default)]
+struct Part {
+    text: String,
+    entries: u64,
+}
+
+impl Writer {
+    pub(super) fn new(
+        world: World,
+        logs: PathBuf,
+        waiting: mpsc::Receiver<Entry>,
+        dropped: Arc<Dropped>,
+    ) -> Self {
+        Self {
+            world,
+            logs,
+            waiting,
+            dropped,
+            lacking: Counts::default(),
+            refused: BTreeSet::new(),
+            disk: Health::Works,
+        }
+    }
+
+    /// Writes until it is told to close, or nobody is left who could say anything.
+    pub(super) async fn run(mut self, close: CancellationToken) {
+        let mut batch = Vec::with_capacity(LOG_BATCH_ENTRIES_MAX);
+        loop {
+            let taken = tokio::select! {
+                biased;
+                () = close.cancelled(), if !self.waiting.is_closed() => {
+                    self.waiting.close();
+                    continue;
+                }
+                taken = self.waiting.recv_many(&mut batch, LOG_BATCH_ENTRIES_MAX) => taken,
+            };
+            self.write(&mut batch).await;
+            if taken == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Writes a batch, then what other files lack for as long as that works.
+    async fn write(&mut self, batch: &mut Vec<Entry>) {
+        loop {
+            // What found no room came after all that waits: it is told once nothing does.
+            let after =
+                if self.waiting.is_empty() { self.dropped.take_all() } else { Counts::default() };
+            let owed = self.lacking.by_place.len();
+            let parts = self.parts(batch, after);
+            if parts.is_empty() {
+                return;
+            }
+            let (texts, entries): (Vec<_>, Vec<_>) =
+                parts.into_iter().map(|(place, part)| ((place, part.text), part.entries)).unzip();
+            let (fs, logs) = (Arc::clone(&self.world.fs), self.logs.clone());
+            let job = move || (append_all(fs.as_ref(), &logs, &texts), texts);
+            let (results, texts) = self.world.blocking.call(job).await;
+            // The room of a batch is given back only now: what is being written counts as waiting.
+            batch.clear();
+            let places = texts.into_iter().map(|(place, _)| place);
+            let disk = self.note(places.zip(entries).zip(results));
+            let progress = self.lacking.by_place.len() < owed;
+            if disk == Health::Fails || !progress || !self.waiting.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// The texts of a batch by file, in their order, each lost entry told where it is missing.
+    fn parts(&mut self, batch: &[Entry], after: Counts) -> BTreeMap<Place, Part> {
+        let at = iso(self.world.clock.now());
+        let mut parts: BTreeMap<Place, Part> = BTreeMap::new();
+        let owing = self.lacking.by_place.keys().filter(|place| !self.refused.contains(place));
+        let owing = owing.take(LOG_LACKING_AT_ONCE_MAX).cloned();
+        let of_batch = batch.iter().map(|entry| entry.place.clone());
+        for place in owing.chain(of_batch).collect::<BTreeSet<_>>() {
+            let lacking = self.lacking.by_place.remove(&place).unwrap_or(0);
+            parts.entry(place.clone()).or_default().lacks(&place, lacking, &at);
+        }
+        for entry in batch {
+            let part = parts.get_mut(&entry.place).expect("every place of the batch has a part");
+            part.lacks(&entry.place, entry.dropped_before, &at);
+            part.text.push_str(&entry.text);
+            part.entries += 1;
+        }
+        self.lacking.elsewhere += after.elsewhere;
+        for (place, count) in after.by_place {
+            match parts.get_mut(&place) {
+                Some(part) => part.lacks(&place, count, &at),
+                None => self.lacking.add(&place, count),
+            }
+        }
+        parts
+    }
+
+    /// Keeps account of what was written and what was not; returns how the disk fared.
+    fn note(
+        &mut self,
+        results: impl Iterator<Item = ((Place, u64), Result<(), Trouble>)>,
+    ) -> Health {
+        let mut disk = Health::Works;
+        for ((place, entries), result) in results {
+            match result {
+                Ok(()) => {
+                    self.refused.remove(&place);
+                }
+                Err(trouble) => {
+                    if trouble.blame == Blame::Disk {
+                        disk = Health::Fails;
+                    }
+                    self.warn(&place, &trouble);
+                    self.lacking.add(&place, entries);
+                }
+            }
+        }
+        let owing = self.lacking.by_place.keys().any(|place| !self.refused.contains(place));
+        if self.disk == Health::Fails && disk == Health::Works && !owing {
+            let unnamed = std::mem::take(&mut self.lacking.elsewhere);
+            tracing::info!(
+                unnamed,
+                "the logs of agents are written again; they say what they lack"
+            );
+            self.disk = Health::Works;
+        }
+        disk
+    }
+
+    /// Says what is wrong, but says it once: of the disk until it works again, of a file until it
+    /// can be written.
+    fn warn(&mut self, place: &Place, trouble: &Trouble) {
+        let path = self.logs.join(place.agent.as_str()).join(place.file.name());
+        let (path, error) = (path.display(), &trouble.error);
+        match trouble.blame {
+            Blame::Disk if self.disk == Health::Works => {
+                tracing::warn!(%path, %error, "the logs of agents cannot be written; agents go on");
+                self.disk = Health::Fails;
+            }
+            Blame::File
+                if self.refused.len() < LOG_LACKING_FILES_MAX
+                    && self.refused.insert(place.clone()) =>
+            {
+                tracing::warn!(%path, %error, "this log cannot be written; its agent goes on");
+            }
+            Blame::Disk | Blame::File => {}
+        }
+    }
+}
+
+impl Part {
+    fn lacks(&mut self, place: &Place, entries: u64, at: &str) {
+        if entries > 0 {
+            self.text.push_str(&text::lacking(place.file, at, entries));
+            self.entries += entries;
+        }
+    }
+}
