@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::home::{self, Home, HomeError};
 use crate::http::{self, Auth, Service};
 use crate::limits::HANDLES_RESERVED;
+use crate::logs::{Detail, Logs};
 use crate::policy::PolicyError;
 use crate::policy::ceiling::Yolo;
 use crate::pool::{Ground, Pool};
@@ -30,6 +31,22 @@ pub struct Settings {
     pub home: PathBuf,
     pub access: Access,
     pub yolo: Yolo,
+    pub logs: LogSettings,
+}
+
+/// Where the agents' logs go, and what is in them.
+#[derive(Clone, Debug)]
+pub struct LogSettings {
+    /// Absolute.
+    pub dir: PathBuf,
+    pub detail: Detail,
+}
+
+impl LogSettings {
+    /// Transcripts only, in their usual place.
+    pub fn in_home(home: &Path) -> Self {
+        Self { dir: home.join("logs"), detail: Detail::default() }
+    }
 }
 
 /// Who may call.
@@ -74,6 +91,7 @@ pub struct Server {
     world: World,
     home: Home,
     pool: Arc<Pool>,
+    logs: Logs,
     service: Arc<Service>,
     listener: Box<dyn Listener>,
     address: SocketAddr,
@@ -92,9 +110,10 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Prepares everything; what is wrong with the settings or the machine is told here.
     pub async fn bind(world: World, settings: Settings) -> Result<Self, RunError> {
-        let Settings { config, home, access, yolo } = settings;
+        let Settings { config, home, access, yolo, logs } = settings;
         let home = Home::open(world.fs.as_ref(), &home)?;
-        let models = Models::new(&world, &config, None)?;
+        let logs = Logs::start(&world, logs.dir, logs.detail);
+        let models = Models::new(&world, &config, logs.traffic())?;
         let notice = models.notice().map(str::to_owned);
         let cwd = world.environment.current_dir().and_then(|cwd| world.fs.canonical(&cwd));
         let ground = Ground {
@@ -103,7 +122,7 @@ impl Server {
             blocked_paths: blocked(&world, &config),
             yolo,
         };
-        let pool = Arc::new(Pool::new(world.clone(), &config, models, ground)?);
+        let pool = Arc::new(Pool::new(world.clone(), &config, models, ground, logs.clone())?);
         let wanted = SocketAddr::new(config.server.host, config.server.port);
         let bind = |source| RunError::Bind { address: wanted, source };
         let listener = world.net.bind(wanted).await.map_err(bind)?;
@@ -128,6 +147,7 @@ impl Server {
         Ok(Self {
             home,
             pool,
+            logs,
             service: Arc::new(Service { rpc, auth }),
             listener,
             address,
@@ -188,6 +208,7 @@ impl Server {
         if !serving.is_finished() && serving.await.is_err() {
             tracing::error!("the accept loop died");
         }
+        self.logs.close().await;
         if self.token.is_some()
             && let Err(error) = self.home.remove_token(self.address.port())
         {

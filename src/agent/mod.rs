@@ -30,6 +30,7 @@ pub use tokens::Tokens;
 pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn};
 
 use crate::id::AgentId;
+use crate::logs::Logs;
 use crate::message::ToolDefinition;
 use crate::policy::Permissions;
 use crate::provider::Model;
@@ -57,4 +58,5 @@ pub struct Shared {
     pub tools: Tools,
     pub rules: Rules,
     pub skill_timeout: Duration,
+    pub logs: Logs,
 }

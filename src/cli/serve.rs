@@ -18,8 +18,9 @@ use super::{Failed, home, output};
 use crate::client::{Detection, NexusClient};
 use crate::config::{self, Config, ConfigError, LogLevel};
 use crate::home::Home;
+use crate::logs::Detail;
 use crate::policy::ceiling::Yolo;
-use crate::server::{Access, RunError, Server, Settings};
+use crate::server::{Access, LogSettings, RunError, Server, Settings};
 use crate::world::World;
 
 /// Starts the server and runs it until it is stopped.
@@ -51,6 +52,16 @@ pub struct Arguments {
     /// Asks callers for no token. For tests: every program on this machine can then use the server
     #[arg(long)]
     no_auth: bool,
+    /// Another place for the logs: server.log, and a folder per agent [default: logs in the home]
+    #[arg(long, value_name = "DIR")]
+    log_dir: Option<PathBuf>,
+    /// Writes every event of an agent, with all its fields, to verbose.md beside its context.md
+    #[arg(short, long)]
+    verbose: bool,
+    /// Writes the traffic with providers to raw.jsonl beside an agent's context.md, without keys.
+    /// What agents read and say is in it
+    #[arg(long)]
+    raw_log: bool,
 }
 
 pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
@@ -61,13 +72,19 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         config.server.port = port;
     }
     let (address, log_level) = ((config.server.host, config.server.port), config.server.log_level);
+    let dir = match arguments.log_dir {
+        Some(dir) => world.environment.current_dir()?.join(dir),
+        None => LogSettings::in_home(&home).dir,
+    };
+    log(&dir, log_level)?;
+    let detail = Detail { verbose: arguments.verbose, raw: arguments.raw_log };
     let settings = Settings {
         config,
-        home: home.clone(),
+        home,
         access: if arguments.no_auth { Access::Everybody } else { Access::TokenHolders },
         yolo: if arguments.allow_yolo { Yolo::Allowed } else { Yolo::Refused },
+        logs: LogSettings { dir, detail },
     };
-    log(&home, log_level)?;
     let server = match Server::bind(world.clone(), settings).await {
         Ok(server) => server,
         Err(error) => return Err(explained(&world, address, error).await.into()),
@@ -105,10 +122,9 @@ async fn explained(world: &World, (host, port): (IpAddr, u16), error: RunError) 
     anyhow::Error::from(error).context(Hint(format!("{what}; choose another port with --port")))
 }
 
-/// Logs to stderr and to `logs/server.log` in the home.
-fn log(home: &Path, level: LogLevel) -> anyhow::Result<()> {
-    let logs = home.join("logs");
-    let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&logs);
+/// Logs to stderr and to `server.log` in the directory of the logs.
+fn log(logs: &Path, level: LogLevel) -> anyhow::Result<()> {
+    let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(logs);
     make.with_context(|| format!("cannot make {}", logs.display()))?;
     let path = logs.join("server.log");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);

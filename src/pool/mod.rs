@@ -18,6 +18,7 @@ pub use registry::{Children, Listed};
 use crate::agent::{AgentHandle, CancelReason, Retire, Rules, Shared};
 use crate::config::Config;
 use crate::id::AgentId;
+use crate::logs::Logs;
 use crate::policy::ceiling::Yolo;
 use crate::policy::{PolicyError, Presets};
 use crate::provider::Models;
@@ -52,13 +53,14 @@ impl Pool {
         config: &Config,
         models: Models,
         ground: Ground,
+        logs: Logs,
     ) -> Result<Self, PolicyError> {
         let rules = Rules {
             iterations_max: config.max_tool_iterations,
             concurrent_tools_max: config.max_concurrent_tools,
         };
         let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
-        let shared = Shared { world, tools: Tools::default(), rules, skill_timeout };
+        let shared = Shared { world, tools: Tools::default(), rules, skill_timeout, logs };
         let presets = Presets::new(&config.permissions)?;
         presets.check_tools(&shared.tools.names().collect::<Vec<_>>())?;
         Ok(Self {

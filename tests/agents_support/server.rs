@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nexus3::client::NexusClient;
 use nexus3::config::Config;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::server::{Access, Server, Settings};
+use nexus3::server::{Access, LogSettings, Server, Settings};
 use nexus3::world::World;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -46,5 +46,7 @@ impl Running {
 
 pub fn settings(home: &TempDir, mut config: Config, yolo: Yolo) -> Settings {
     config.server.port = 0;
-    Settings { config, home: home.path().to_owned(), access: Access::TokenHolders, yolo }
+    let home = home.path().to_owned();
+    let logs = LogSettings::in_home(&home);
+    Settings { config, home, access: Access::TokenHolders, yolo, logs }
 }

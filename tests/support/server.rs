@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nexus3::config::Config;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::server::{Access, Server, Settings};
+use nexus3::server::{Access, LogSettings, Server, Settings};
 use nexus3::world::{BoxFuture, Signals, World, real};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -42,6 +42,7 @@ pub async fn start_with(change: impl FnOnce(&mut World, &mut Config)) -> Running
         home: home.path().join("home"),
         access: Access::TokenHolders,
         yolo: Yolo::Refused,
+        logs: LogSettings::in_home(&home.path().join("home")),
     };
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");
     let token = server.token().expect("it has a token").expose_secret().to_owned();

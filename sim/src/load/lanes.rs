@@ -9,12 +9,13 @@ use std::time::Duration;
 use nexus3::client::NexusClient;
 use nexus3::config::{self, Config, Source};
 use nexus3::home::DEFAULT_PORT;
+use nexus3::logs::{Detail, Logs};
 use nexus3::policy::ceiling::Yolo;
 use nexus3::pool::{Ground, Pool};
 use nexus3::provider::Models;
 use nexus3::provider::script::AGENT_HEADER;
 use nexus3::rpc::Rpc;
-use nexus3::server::{Access, Server, Settings};
+use nexus3::server::{Access, LogSettings, Server, Settings};
 use nexus3::world::{Clock, Net, World};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, RngSeed, Runtime};
@@ -119,7 +120,8 @@ pub fn direct(load: &Load, seed: u64) -> Result<Carried, LoadError> {
 
 /// The inside of a server, without its port.
 fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
-    let models = Models::new(&world, config, None).map_err(start)?;
+    let logs = Logs::start(&world, Path::new(HOME).join("logs"), Detail::default());
+    let models = Models::new(&world, config, logs.traffic()).map_err(start)?;
     let chance = Arc::clone(&world.chance);
     let ground = Ground {
         home: PathBuf::from(HOME),
@@ -127,7 +129,7 @@ fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
         blocked_paths: Vec::new(),
         yolo: Yolo::Refused,
     };
-    let pool = Pool::new(world, config, models, ground).map_err(start)?;
+    let pool = Pool::new(world, config, models, ground, logs).map_err(start)?;
     let turn_timeout = Duration::from_secs_f64(config.turn_timeout);
     Ok(Rpc::new(Arc::new(pool), chance, config.server.max_concurrent, turn_timeout))
 }
@@ -200,7 +202,8 @@ fn config(load: &Load, mut provider: Value) -> Result<Config, LoadError> {
 
 fn settings(config: Config) -> Settings {
     let home = PathBuf::from(HOME);
-    Settings { config, home, access: Access::TokenHolders, yolo: Yolo::Refused }
+    let logs = LogSettings::in_home(&home);
+    Settings { config, home, access: Access::TokenHolders, yolo: Yolo::Refused, logs }
 }
 
 fn start(error: impl std::fmt::Display) -> LoadError {

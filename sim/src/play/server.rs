@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nexus3::config::{self, Source};
+use nexus3::logs::Detail;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::server::{Access, Server, Settings};
+use nexus3::server::{Access, LogSettings, Server, Settings};
 use nexus3::world::World;
 use secrecy::SecretString;
 
@@ -140,6 +141,10 @@ impl ServerHost {
             home: PathBuf::from(HOME),
             access: if has(ServeFlag::NoAuth) { Access::Everybody } else { Access::TokenHolders },
             yolo: if has(ServeFlag::AllowYolo) { Yolo::Allowed } else { Yolo::Refused },
+            logs: LogSettings {
+                dir: PathBuf::from(HOME).join("logs"),
+                detail: Detail { verbose: has(ServeFlag::Verbose), raw: has(ServeFlag::RawLog) },
+            },
         })
     }
 

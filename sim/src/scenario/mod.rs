@@ -86,6 +86,10 @@ pub enum ServeFlag {
     AllowYolo,
     #[serde(rename = "--no-auth")]
     NoAuth,
+    #[serde(rename = "--verbose")]
+    Verbose,
+    #[serde(rename = "--raw-log")]
+    RawLog,
 }
 
 /// What happens when a tool runs a program.
