@@ -11,7 +11,6 @@ mod openai; // the chat completions wire
 mod replay; // a scripted server
 pub mod script; // answers written down beforehand
 mod scrub; // secrets in whole bodies
-mod sse; // a provider's event stream
 mod traffic; // what passes, for whoever watches
 
 use std::pin::Pin;

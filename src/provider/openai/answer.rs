@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::chunk::{CallDelta, Choice, Chunk, Delta, ErrorObject};
 use crate::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_PER_MESSAGE_MAX};
 use crate::message::Usage;
-use crate::provider::sse::Record;
 use crate::provider::{FinishReason, ModelEvent};
+use crate::sse::Record;
 
 /// The record that closes a stream.
 const DONE: &str = "[DONE]";

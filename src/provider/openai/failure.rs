@@ -9,8 +9,8 @@ use super::answer::AnswerError;
 use super::chunk::ErrorObject;
 use crate::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_PER_MESSAGE_MAX};
 use crate::provider::key::{KeySource, Redactor};
-use crate::provider::sse::TooLong;
 use crate::provider::{Fault, ProviderError};
+use crate::sse::TooLong;
 use crate::world::{HttpError, HttpFault};
 
 /// How much of a provider's own explanation is passed on.

@@ -22,11 +22,11 @@ use self::chunk::ErrorObject;
 use self::endpoint::Endpoint;
 use self::failure::Forwarded;
 use super::key::Key;
-use super::sse::SseParser;
 use super::traffic::{BodyEnd, Tap, Watch};
 use super::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
 use crate::config::ProviderConfig;
-use crate::limits::ERROR_BODY_BYTES_MAX;
+use crate::limits::{ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
+use crate::sse::SseParser;
 use crate::world::{Http, HttpBody, HttpError};
 
 pub(super) struct OpenAi {
@@ -148,7 +148,7 @@ impl Exchange {
         }
         Ok(Phase::Reading(Reading {
             body: response.body,
-            parser: SseParser::new(),
+            parser: SseParser::new(SSE_LINE_BYTES_MAX),
             answer: Answer::default(),
         }))
     }

@@ -251,7 +251,7 @@ async fn a_success_that_is_no_stream_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_record_over_the_limit_ends_the_answer() {
-    let endless = Piece::Bytes(vec![b'x'; crate::limits::SSE_LINE_BYTES_MAX / 2]);
+    let endless = Piece::Bytes(vec![b'x'; SSE_LINE_BYTES_MAX / 2]);
     let body = [bytes(HELLO), endless.clone(), endless.clone(), endless];
     let (events, error) = outcome(streamed(body)).await;
     assert_eq!(events, [hello()]);

@@ -1,26 +1,38 @@
-//! A provider's event stream: bytes in, at any split, records out.
+//! Server-sent events, both ways: frames written, and bytes read, at any split, into records.
 //! Pure: it never waits and knows nothing of what the records mean.
 
-use crate::limits::SSE_LINE_BYTES_MAX;
+use bytes::Bytes;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// What keeps a silent stream alive: readers skip it.
+pub const PING: &[u8] = b": ping\n\n";
+
+/// Writes one record. `data` is one line; `id` is for those who come back.
+pub fn frame(id: Option<u64>, event: &str, data: &str) -> Bytes {
+    let text = match id {
+        Some(id) => format!("id: {id}\nevent: {event}\ndata: {data}\n\n"),
+        None => format!("event: {event}\ndata: {data}\n\n"),
+    };
+    Bytes::from(text)
+}
+
 /// One event: its `data` lines joined with line feeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) event: Option<String>,
-    pub(super) data: String,
+pub struct Record {
+    pub event: Option<String>,
+    pub data: String,
 }
 
 /// A line, or the data of one record, is longer than the limit. The parser is of no use afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a record of the stream is longer than {bytes_max} bytes")]
-pub(super) struct TooLong {
-    pub(super) bytes_max: usize,
+pub struct TooLong {
+    pub bytes_max: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct SseParser {
+pub struct SseParser {
     bytes_max: usize,
     /// The line so far, as bytes: a split may fall inside a character.
     line: Vec<u8>,
@@ -34,11 +46,8 @@ pub(super) struct SseParser {
 }
 
 impl SseParser {
-    pub(super) fn new() -> Self {
-        Self::with_limit(SSE_LINE_BYTES_MAX)
-    }
-
-    fn with_limit(bytes_max: usize) -> Self {
+    /// A parser of records with at most `bytes_max` bytes.
+    pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
             line: Vec::new(),
@@ -52,11 +61,7 @@ impl SseParser {
     /// Takes the next bytes and appends the records that end within them to `records`, also those
     /// before an error. A record without its blank line at the end of the stream never ends: the
     /// format says to drop it, since it may be cut off.
-    pub(super) fn push(
-        &mut self,
-        mut bytes: &[u8],
-        records: &mut Vec<Record>,
-    ) -> Result<(), TooLong> {
+    pub fn push(&mut self, mut bytes: &[u8], records: &mut Vec<Record>) -> Result<(), TooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
                 bytes = &bytes[1..];
@@ -98,7 +103,8 @@ impl SseParser {
         match field {
             "data" => self.add_data(value)?,
             "event" => self.event = (!value.is_empty()).then(|| value.to_owned()),
-            // Comments have an empty name; `id` and `retry` are for reconnecting, which no model offers.
+            // Comments have an empty name. `id` and `retry` are for reconnecting: no model offers it,
+            // and our own events carry their place in their data.
             _ => {}
         }
         Ok(None)

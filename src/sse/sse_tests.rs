@@ -12,7 +12,7 @@ fn parse_pieces<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     bytes_max: usize,
 ) -> (Vec<Record>, Result<(), TooLong>) {
-    let mut parser = SseParser::with_limit(bytes_max);
+    let mut parser = SseParser::new(bytes_max);
     let mut records = Vec::new();
     for piece in pieces {
         if let Err(error) = parser.push(piece, &mut records) {
@@ -130,4 +130,11 @@ proptest! {
         let single_bytes = bytes.chunks(1);
         prop_assert_eq!(parse_pieces(single_bytes, 40), parse_pieces([bytes.as_slice()], 40));
     }
+}
+
+#[test]
+fn a_frame_is_read_back_as_it_was_written() {
+    assert_eq!(&frame(Some(7), "e", "{}")[..], b"id: 7\nevent: e\ndata: {}\n\n");
+    let stream = [&frame(Some(7), "e", "a: b")[..], PING, &frame(None, "f", "")].concat();
+    assert_eq!(parse(&stream), [record(Some("e"), "a: b"), record(Some("f"), "")]);
 }
