@@ -1,0 +1,325 @@
+//! What waits for one reader: a bounded buffer, which snapshots are due, and whether it reads from
+//! the journal instead. Pure: it never waits and wakes nobody; the hub does both.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+
+use bytes::Bytes;
+
+use super::Scope;
+use crate::event::Seq;
+use crate::id::{AgentId, RequestId};
+use crate::limits::STREAM_BUFFER_BYTES_MAX;
+
+/// A turn that runs, as far as its text goes.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) request: RequestId,
+    /// Shared with snapshots while they are written; it is copied only if it grows meanwhile.
+    pub(super) text: Arc<String>,
+    pub(super) chars: usize,
+}
+
+/// The running turn of every agent that has one.
+pub(super) type AllRunning = BTreeMap<AgentId, Running>;
+
+/// The text of a running turn at one moment.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) agent: AgentId,
+    pub(super) request: RequestId,
+    pub(super) text: Arc<String>,
+    pub(super) chars: usize,
+}
+
+/// A durable event on its way to readers.
+#[derive(Debug)]
+pub(super) struct Durable<'a> {
+    pub(super) seq: Seq,
+    pub(super) agent: &'a AgentId,
+    /// `None` where it is too long for any buffer: readers find it in the journal.
+    pub(super) frame: Option<Bytes>,
+    pub(super) ends: Ends,
+}
+
+/// What is over with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    Nothing,
+    /// The turn whose text is followed.
+    Turn,
+    Agent,
+}
+
+/// How far a reader has come, as it knows itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// The last durable event it got.
+    pub(super) delivered: Seq,
+    pub(super) kept: Kept,
+}
+
+/// What the journal still has for a reader, by the last page it read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    More,
+    Nothing,
+    /// Nothing, and nothing will ever follow.
+    Over,
+}
+
+/// What a reader does next.
+#[derive(Debug)]
+pub(super) enum Next {
+    Frame(Pending),
+    Snapshot(Snapshot),
+    /// Read the journal on from what was delivered.
+    Replay,
+    /// It will be woken.
+    Wait,
+    End,
+}
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// Counts what was queued for this reader, so that a snapshot can be due after it.
+    number: u64,
+    /// Of durable events.
+    pub(super) seq: Option<Seq>,
+    agent: Option<AgentId>,
+    pub(super) bytes: Bytes,
+}
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    mode: Mode,
+    /// Durable events up to here need not be queued: they were, or were read from the journal.
+    taken: Seq,
+    queue: VecDeque<Pending>,
+    pub(super) queue_bytes: usize,
+    queued: u64,
+    /// Agents whose running text is to be told instead of their live events, each after the frame
+    /// with this number: what happened before it is told before it.
+    due: BTreeMap<AgentId, u64>,
+    /// Nothing follows what is queued.
+    over: Over,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    No,
+    AgentGone,
+    /// The last event of the server was handed out.
+    ServerStopped,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Reads the journal; nothing is queued for it.
+    Replaying {
+        /// Something was published since its last page was asked for.
+        news: bool,
+    },
+    Live,
+}
+
+impl Reader {
+    pub(super) fn replaying() -> Self {
+        Self::new(Mode::Replaying { news: false })
+    }
+
+    /// One that hears all that is published after `taken`.
+    pub(super) fn live(scope: &Scope, taken: Seq, running: &AllRunning) -> Self {
+        let mut reader = Self::new(Mode::Live);
+        reader.go_live(scope, taken, running);
+        reader
+    }
+
+    fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            taken: 0,
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            queued: 0,
+            due: BTreeMap::new(),
+            over: Over::No,
+            waker: None,
+        }
+    }
+
+    /// In the middle of a turn the text so far comes first.
+    fn go_live(&mut self, scope: &Scope, taken: Seq, running: &AllRunning) {
+        self.mode = Mode::Live;
+        self.taken = taken;
+        self.due = match scope {
+            Scope::Agent(agent) if running.contains_key(agent) => [(agent.clone(), 0)].into(),
+            Scope::Agent(_) => BTreeMap::new(),
+            Scope::Everything => running.keys().map(|agent| (agent.clone(), 0)).collect(),
+        };
+    }
+
+    /// Takes a live event of a running turn; returns who is to be woken.
+    pub(super) fn push_live(&mut self, agent: &AgentId, frame: &Bytes) -> Option<Waker> {
+        if self.mode != Mode::Live || self.over != Over::No || self.due.contains_key(agent) {
+            return None;
+        }
+        if self.fits(frame) {
+            self.queue(None, agent, frame.clone());
+        } else {
+            self.drop_live();
+            self.due.insert(agent.clone(), self.queued);
+        }
+        self.waker.take()
+    }
+
+    /// Takes a durable event; returns who is to be woken.
+    pub(super) fn push_durable(&mut self, scope: &Scope, event: &Durable<'_>) -> Option<Waker> {
+        match &mut self.mode {
+            Mode::Replaying { news } => *news = true,
+            Mode::Live if event.seq <= self.taken || self.over != Over::No => return None,
+            Mode::Live => self.take_durable(scope, event),
+        }
+        self.waker.take()
+    }
+
+    fn take_durable(&mut self, scope: &Scope, event: &Durable<'_>) {
+        if event.frame.as_ref().is_some_and(|frame| !self.fits(frame)) {
+            self.drop_live();
+        }
+        let Some(frame) = event.frame.as_ref().filter(|frame| self.fits(frame)) else {
+            // It waits in the journal, with all others that this reader has not got yet.
+            *self = Self { waker: self.waker.take(), ..Self::new(Mode::Replaying { news: true }) };
+            return;
+        };
+        self.queue(Some(event.seq), event.agent, frame.clone());
+        self.taken = event.seq;
+        match event.ends {
+            Ends::Nothing => {
+                if let Some(after) = self.due.get_mut(event.agent) {
+                    *after = self.queued;
+                }
+            }
+            // The event has the text.
+            Ends::Turn => drop(self.due.remove(event.agent)),
+            Ends::Agent => {
+                self.due.remove(event.agent);
+                if *scope != Scope::Everything {
+                    self.over = Over::AgentGone;
+                }
+            }
+        }
+    }
+
+    fn fits(&self, frame: &Bytes) -> bool {
+        self.queue_bytes + frame.len() <= STREAM_BUFFER_BYTES_MAX
+    }
+
+    fn queue(&mut self, seq: Option<Seq>, agent: &AgentId, bytes: Bytes) {
+        self.queued += 1;
+        self.queue_bytes += bytes.len();
+        assert!(self.queue_bytes <= STREAM_BUFFER_BYTES_MAX, "only what fits is queued");
+        self.queue.push_back(Pending {
+            number: self.queued,
+            seq,
+            agent: Some(agent.clone()),
+            bytes,
+        });
+    }
+
+    /// Makes snapshots due in the place of the live events that wait.
+    fn drop_live(&mut self) {
+        let after = self.queued;
+        let (due, bytes) = (&mut self.due, &mut self.queue_bytes);
+        self.queue.retain(|pending| {
+            if pending.seq.is_none() {
+                *bytes -= pending.bytes.len();
+                if let Some(agent) = &pending.agent {
+                    due.insert(agent.clone(), after);
+                }
+            }
+            pending.seq.is_some()
+        });
+    }
+
+    pub(super) fn next(
+        &mut self,
+        scope: &Scope,
+        progress: Progress,
+        running: &AllRunning,
+        hub: Heard<'_>,
+    ) -> Next {
+        if let Mode::Replaying { news } = &mut self.mode {
+            match progress.kept {
+                Kept::Nothing if !*news => {}
+                Kept::Over if !*news => return Next::End,
+                Kept::More | Kept::Nothing | Kept::Over => {
+                    *news = false;
+                    return Next::Replay;
+                }
+            }
+            if hub.is_behind(progress.delivered) {
+                return Next::Wait;
+            }
+            self.go_live(scope, progress.delivered, running);
+        }
+        if let Some(snapshot) = self.next_snapshot(running) {
+            return Next::Snapshot(snapshot);
+        }
+        if let Some(pending) = self.queue.pop_front() {
+            self.queue_bytes -= pending.bytes.len();
+            return Next::Frame(pending);
+        }
+        match (self.over, hub.stopping) {
+            (Over::AgentGone | Over::ServerStopped, _) => Next::End,
+            (Over::No, Some(frame)) => {
+                self.over = Over::ServerStopped;
+                Next::Frame(Pending { number: 0, seq: None, agent: None, bytes: frame.clone() })
+            }
+            (Over::No, None) => Next::Wait,
+        }
+    }
+
+    fn next_snapshot(&mut self, running: &AllRunning) -> Option<Snapshot> {
+        let front = self.queue.front().map_or(u64::MAX, |pending| pending.number);
+        loop {
+            let ready = self.due.iter().find(|(_, after)| **after < front);
+            let agent = ready.map(|(agent, _)| agent.clone())?;
+            self.due.remove(&agent);
+            // A turn that has ended meanwhile is told by its last event.
+            if let Some(turn) = running.get(&agent) {
+                let (request, text) = (turn.request.clone(), Arc::clone(&turn.text));
+                return Some(Snapshot { agent, request, text, chars: turn.chars });
+            }
+        }
+    }
+
+    pub(super) fn wake_with(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(known) => known.clone_from(waker),
+            None => self.waker = Some(waker.clone()),
+        }
+    }
+
+    pub(super) fn take_waker(&mut self) -> Option<Waker> {
+        self.waker.take()
+    }
+}
+
+/// What the hub has heard so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard<'a> {
+    /// The last event published by this process. Before the first one no turn runs.
+    pub(super) published: Option<Seq>,
+    /// The frame that ends every stream.
+    pub(super) stopping: Option<&'a Bytes>,
+}
+
+impl Heard<'_> {
+    /// Whether the journal was faster: then a turn may be over that still counts as running.
+    fn is_behind(self, delivered: Seq) -> bool {
+        self.stopping.is_none() && self.published.is_some_and(|published| published < delivered)
+    }
+}

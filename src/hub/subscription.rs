@@ -1,0 +1,199 @@
+//! One stream as its reader sees it: kept events first where it asked for them, then what the hub
+//! has for it, and a ping where nothing happens. Dropping it closes it.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::reader::{Kept, Next, Progress, Snapshot};
+use super::{Hub, Journal, JournalError, KeptEvent, Page, Scope, Start};
+use crate::event::{Event, Seq, What, iso};
+use crate::limits::STREAM_PING_AFTER;
+use crate::sse;
+use crate::world::BoxFuture;
+
+/// The type of an agent's last event.
+const LAST_OF_AGENT: &str = "agent_destroyed";
+
+pub struct Subscription {
+    hub: Arc<Hub>,
+    journal: Arc<dyn Journal>,
+    scope: Scope,
+    number: u64,
+    progress: Progress,
+    /// The journal's last word, once it is asked again and has nothing.
+    after_kept: Kept,
+    page: VecDeque<KeptEvent>,
+    reading: Option<BoxFuture<'static, Result<Page, JournalError>>>,
+    last_frame: Instant,
+    /// Looks at `last_frame` when it may be time for a ping; it is not set anew with every frame,
+    /// which would take the lock of the runtime's timers each time.
+    ticking: Pin<Box<Sleep>>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subscription").field("scope", &self.scope).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.close(&self.scope, self.number);
+    }
+}
+
+impl Subscription {
+    pub(super) fn new(
+        hub: Arc<Hub>,
+        journal: Arc<dyn Journal>,
+        scope: Scope,
+        number: u64,
+        start: Start,
+        committed: Seq,
+    ) -> Self {
+        let (delivered, after_kept) = match start {
+            Start::Now => (committed, Kept::Nothing),
+            Start::After(seq) => (seq, Kept::Nothing),
+            Start::KeptOnly(seq) => (seq, Kept::Over),
+        };
+        let now = Instant::now();
+        Self {
+            hub,
+            journal,
+            scope,
+            number,
+            progress: Progress { delivered, kept: Kept::More },
+            after_kept,
+            page: VecDeque::new(),
+            reading: None,
+            last_frame: now,
+            ticking: Box::pin(sleep_until(now + STREAM_PING_AFTER)),
+            ended: false,
+        }
+    }
+
+    /// The next frame or ping; `None` at the end. Dropping the wait loses nothing.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        match self.poll_frame(cx) {
+            Poll::Ready(frame) => {
+                self.last_frame = Instant::now();
+                self.ended = frame.is_none();
+                Poll::Ready(frame)
+            }
+            Poll::Pending => self.poll_ping(cx).map(Some),
+        }
+    }
+
+    fn poll_ping(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        loop {
+            ready!(self.ticking.as_mut().poll(cx));
+            let now = Instant::now();
+            let silent = now >= self.last_frame + STREAM_PING_AFTER;
+            if silent {
+                self.last_frame = now;
+            }
+            self.ticking.as_mut().reset(self.last_frame + STREAM_PING_AFTER);
+            if silent {
+                return Poll::Ready(Bytes::from_static(sse::PING));
+            }
+        }
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(kept) = self.page.pop_front() {
+                return Poll::Ready(Some(self.replay(&kept)));
+            }
+            if let Some(reading) = &mut self.reading {
+                let page = ready!(reading.as_mut().poll(cx));
+                self.reading = None;
+                match page {
+                    Ok(page) => {
+                        if let Some(gap) = self.turn_to(page) {
+                            return Poll::Ready(Some(gap));
+                        }
+                    }
+                    Err(error) => {
+                        // The reader comes back with its cursor.
+                        tracing::error!(%error, scope = ?self.scope, "an event stream ends");
+                        return Poll::Ready(None);
+                    }
+                }
+                continue;
+            }
+            match self.hub.next(&self.scope, self.number, self.progress, cx.waker()) {
+                Next::Frame(pending) => {
+                    self.progress.delivered = pending.seq.unwrap_or(self.progress.delivered);
+                    return Poll::Ready(Some(pending.bytes));
+                }
+                Next::Snapshot(snapshot) => return Poll::Ready(Some(self.snapshot(snapshot))),
+                Next::Replay => self.reading = Some(self.read()),
+                Next::Wait => return Poll::Pending,
+                Next::End => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn read(&self) -> BoxFuture<'static, Result<Page, JournalError>> {
+        let (journal, scope) = (Arc::clone(&self.journal), self.scope.clone());
+        let after = self.progress.delivered;
+        Box::pin(async move { journal.page(&scope, after).await })
+    }
+
+    /// Takes a page to be delivered next; returns a frame that says what is missing before it.
+    fn turn_to(&mut self, page: Page) -> Option<Bytes> {
+        let Page { events, gap, more } = page;
+        self.progress.kept = match (events.is_empty(), more, self.progress.kept) {
+            (false, true, _) => Kept::More,
+            // An agent's last event was read, and now it was published too.
+            (true, _, Kept::Over) => Kept::Over,
+            (true, _, Kept::More | Kept::Nothing) | (false, false, _) => self.after_kept,
+        };
+        self.page = events.into();
+        let (from, to) = gap?;
+        Some(self.frame(What::StreamGap { from, to }))
+    }
+
+    fn replay(&mut self, kept: &KeptEvent) -> Bytes {
+        self.progress.delivered = kept.seq;
+        // An agent that ended, and was not made anew: nothing follows.
+        let is_last = self.page.is_empty() && self.progress.kept == Kept::Nothing;
+        if is_last && kept.name == LAST_OF_AGENT && self.scope != Scope::Everything {
+            self.progress.kept = Kept::Over;
+        }
+        sse::frame(Some(kept.seq), &kept.name, &kept.json)
+    }
+
+    fn snapshot(&self, snapshot: Snapshot) -> Bytes {
+        let Snapshot { agent, request, text, chars } = snapshot;
+        let what = What::TurnSnapshot { text: String::clone(&text), offset: chars };
+        let name = what.name();
+        let event = Event::new(&agent, self.hub.clock.now(), what).of(&request);
+        sse::frame(None, name, &event.json())
+    }
+
+    fn frame(&self, what: What) -> Bytes {
+        let name = what.name();
+        let agent_id = match &self.scope {
+            Scope::Agent(agent) => Some(agent.clone()),
+            Scope::Everything => None,
+        };
+        let at = iso(self.hub.clock.now());
+        let event = Event { what, agent_id, at, request_id: None, seq: None };
+        sse::frame(None, name, &event.json())
+    }
+}
