@@ -144,6 +144,22 @@ fn a_server_is_used_from_the_command_line() {
 }
 
 #[test]
+fn logs_go_where_they_are_asked_to() {
+    let place = private_home();
+    let logs = place.path().join("made/for/this");
+    let server = Serving::start(&["-v", "--raw-log", "--log-dir", logs.to_str().unwrap()]);
+    assert_eq!(server.rpc(&["shutdown"]), ran(0, "Server shutting down\n", ""));
+    let default = server.home.path().join("logs");
+    let beside = default.exists();
+    assert_eq!(server.ended(), (Some(0), String::new()));
+    assert!(!beside, "nothing is left in the usual place");
+    let log = std::fs::read_to_string(logs.join("server.log")).unwrap();
+    assert!(log.contains("listening") && log.contains("stopped"), "{log}");
+    let mode = std::fs::metadata(&logs).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
 fn json_is_the_servers_result_and_nothing_else() {
     let server = Serving::start(&[]);
     let port: u16 = server.port.parse().unwrap();

@@ -52,6 +52,13 @@ pub struct Arguments {
     /// Asks callers for no token. For tests: every program on this machine can then use the server
     #[arg(long)]
     no_auth: bool,
+    #[command(flatten)]
+    logs: LogArguments,
+}
+
+// No doc comment: clap would take it for the help of the whole command.
+#[derive(Debug, Args)]
+struct LogArguments {
     /// Another place for the logs: server.log, and a folder per agent [default: logs in the home]
     #[arg(long, value_name = "DIR")]
     log_dir: Option<PathBuf>,
@@ -72,12 +79,12 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         config.server.port = port;
     }
     let (address, log_level) = ((config.server.host, config.server.port), config.server.log_level);
-    let dir = match arguments.log_dir {
+    let dir = match arguments.logs.log_dir {
         Some(dir) => world.environment.current_dir()?.join(dir),
         None => LogSettings::in_home(&home).dir,
     };
     log(&dir, log_level)?;
-    let detail = Detail { verbose: arguments.verbose, raw: arguments.raw_log };
+    let detail = Detail { verbose: arguments.logs.verbose, raw: arguments.logs.raw_log };
     let settings = Settings {
         config,
         home,
