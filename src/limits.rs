@@ -76,7 +76,7 @@ pub const STORE_BATCH_MAX: usize = 256;
 /// What SQLite keeps of the database in memory.
 pub const STORE_CACHE_KIB: i64 = 1024;
 /// Pages in the write-ahead log from which on they are copied into the database.
-pub const STORE_LOG_PAGES: u64 = 1000;
+pub const STORE_LOG_PAGES: u32 = 1000;
 /// What is loaded of a conversation when its agent is restored.
 pub const MESSAGES_LOADED_MAX: u64 = 1000;
 /// Events that are read at a time; their bytes are bounded by `STREAM_BUFFER_BYTES_MAX`.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::database::{Counters, Statements, sql};
 use super::journal::Journal;
-use super::{AgentNumber, AgentRecord, Standing, Write, session_type};
+use super::{AgentNumber, AgentRecord, Standing, Write};
 use crate::event::{Committed, Event};
-use crate::id::RequestId;
+use crate::id::{AgentId, RequestId};
 use crate::message::Message;
 
 /// One transaction on its way.
@@ -81,7 +81,7 @@ impl Change<'_> {
             (
                 sql(number),
                 record.id.as_str(),
-                record.parent.as_ref().map(|id| id.as_str()),
+                record.parent.as_ref().map(AgentId::as_str),
                 record.depth,
                 &*record.created_at,
                 session_type(record),
@@ -177,6 +177,14 @@ impl Change<'_> {
         params: impl rusqlite::Params,
     ) -> rusqlite::Result<()> {
         self.statements.run(sql, params).map(drop)
+    }
+}
+
+fn session_type(record: &AgentRecord) -> &'static str {
+    match (record.id.is_temp(), &record.parent) {
+        (true, _) => "temp",
+        (false, Some(_)) => "subagent",
+        (false, None) => "saved",
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::Type;
@@ -36,13 +37,18 @@ impl Database {
         // What the last batch wrote must not be copied from the log by a destructor: the process may
         // be about to find out that it failed.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Nobody else has any business here, so there is nobody to wait for.
+        connection.busy_timeout(Duration::ZERO)?;
         // Before anything else: a log that nobody shares needs no shared memory.
         pragma(&connection, "locking_mode", "EXCLUSIVE")?;
         let found = schema::version(&connection)?;
         if found > schema::known() {
             return Err(Fault::Newer { found });
         }
-        pragma(&connection, "journal_mode", "WAL")?;
+        let mode = pragma(&connection, "journal_mode", "WAL")?;
+        if mode != "wal" {
+            return Err(Fault::NoLog { mode });
+        }
         let synchronous = match sync {
             Sync::Full => "FULL",
             Sync::Normal => "NORMAL",
@@ -50,7 +56,8 @@ impl Database {
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "cache_size", -STORE_CACHE_KIB)?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        pragma(&connection, "wal_autocheckpoint", &STORE_LOG_PAGES.to_string())?;
+        connection
+            .pragma_update_and_check(None, "wal_autocheckpoint", STORE_LOG_PAGES, |_| Ok(()))?;
         let page_bytes = connection.pragma_query_value(None, "page_size", |row| number(row, 0))?;
         Ok(Self { connection, page_bytes })
     }
@@ -128,8 +135,9 @@ impl<'c> Statements<'c> {
     }
 }
 
-fn pragma(connection: &Connection, name: &str, value: &str) -> rusqlite::Result<()> {
-    connection.pragma_update_and_check(None, name, value, |_| Ok(()))
+/// Sets a pragma, and returns what it is then.
+fn pragma(connection: &Connection, name: &str, value: &str) -> rusqlite::Result<String> {
+    connection.pragma_update_and_check(None, name, value, |row| row.get(0))
 }
 
 /// A number of ours as SQLite has them, which is with a sign.

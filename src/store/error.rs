@@ -47,6 +47,8 @@ pub enum Fault {
         #[source]
         source: rusqlite::Error,
     },
+    #[error("the database has no write-ahead log, its journal is `{mode}`")]
+    NoLog { mode: String },
     /// Something else changed the files, or they lost what was written.
     #[error("the database is at batch {found} and not at {expected}")]
     Diverged { found: u64, expected: u64 },
@@ -61,7 +63,9 @@ impl Fault {
                 Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
             ),
             Self::Incomplete { .. } => true,
-            Self::File(_) | Self::Newer { .. } | Self::Diverged { .. } => false,
+            Self::File(_) | Self::Newer { .. } | Self::NoLog { .. } | Self::Diverged { .. } => {
+                false
+            }
         }
     }
 }

@@ -39,16 +39,16 @@ pub(super) struct Start {
 }
 
 impl Ledger {
-    pub(super) fn open(world: World, options: Options) -> Result<(Self, Start), StoreError> {
+    pub(super) fn open(world: &World, options: &Options) -> Result<(Self, Start), StoreError> {
         let path = options.path.clone();
-        Self::open_or_set_aside(world, &options).map_err(|fault| match fault {
+        Self::open_or_set_aside(world, options).map_err(|fault| match fault {
             Fault::Newer { found } => StoreError::Newer { path, found, known: schema::known() },
             fault => StoreError::Open { path, source: Arc::new(fault) },
         })
     }
 
-    fn open_or_set_aside(world: World, options: &Options) -> Result<(Self, Start), Fault> {
-        match Self::start(world.clone(), options) {
+    fn open_or_set_aside(world: &World, options: &Options) -> Result<(Self, Start), Fault> {
+        match Self::start(world, options) {
             Err(fault) if fault.is_damage() => {
                 let files = Files::of(&*world.fs, &options.path)?;
                 let set_aside = files.set_aside(world.clock.now())?;
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    fn start(world: World, options: &Options) -> Result<(Self, Start), Fault> {
+    fn start(world: &World, options: &Options) -> Result<(Self, Start), Fault> {
         let files = Files::of(&*world.fs, &options.path)?;
         if let Some(found) = files.version()?.filter(|found| *found > schema::known()) {
             return Err(Fault::Newer { found });
@@ -69,7 +69,7 @@ impl Ledger {
         database.migrate()?;
         let mut ledger = Self {
             counters: database.counters()?,
-            world,
+            world: world.clone(),
             path: options.path.clone(),
             sync: options.sync,
             days: options.kept.days,
@@ -136,7 +136,7 @@ impl Ledger {
         &mut self,
         work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<T>,
     ) -> Result<(T, Vec<Committed>), Fault> {
-        self.ready()?;
+        self.ready_to_write()?;
         match self.attempt(work) {
             Ok((value, events, counters)) => {
                 assert!(self.counters.seq <= counters.seq, "seq only grows");
@@ -200,6 +200,15 @@ impl Ledger {
             self.database = Some(database);
         }
         Ok(self.database.as_mut().expect("it is there or was just opened"))
+    }
+
+    /// A database that was opened while the disk was read-only stays so, whatever the disk does.
+    fn ready_to_write(&mut self) -> Result<(), Fault> {
+        if self.ready()?.connection.is_readonly("main")? {
+            self.database = None;
+            self.ready()?;
+        }
+        Ok(())
     }
 
     fn connect(&self) -> Result<Database, Fault> {

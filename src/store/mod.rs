@@ -39,7 +39,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::code::ErrorObject;
 use crate::event::{Audience, Seq};
-use crate::id::{AgentId, RequestId};
+use crate::id::RequestId;
 use crate::limits::STORE_QUEUE_MAX;
 use crate::message::Message;
 use crate::world::World;
@@ -75,7 +75,8 @@ pub struct Options {
 pub enum Sync {
     /// Once it is durable.
     Full,
-    /// Once it is written: it outlives the process, but the last ones may not outlive a power cut.
+    /// Once it is written: it outlives the process, but the last ones may not outlive a power cut,
+    /// and a disk that fails a sync just before one may take more.
     Normal,
 }
 
@@ -101,7 +102,7 @@ impl Store {
     ) -> Result<Opened, StoreError> {
         let job = {
             let world = world.clone();
-            move || Ledger::open(world, options)
+            move || Ledger::open(&world, &options)
         };
         let (ledger, start) = world.blocking.call(job).await?;
         audience.publish(&start.events);
@@ -194,18 +195,5 @@ impl Store {
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("last_seq", &self.last_seq()).finish_non_exhaustive()
-    }
-}
-
-/// The name of an agent's row while it is in use or can be restored.
-fn session_type(record: &AgentRecord) -> &'static str {
-    session_type_of(&record.id, record.parent.as_ref())
-}
-
-fn session_type_of(id: &AgentId, parent: Option<&AgentId>) -> &'static str {
-    match (id.is_temp(), parent) {
-        (true, _) => "temp",
-        (false, Some(_)) => "subagent",
-        (false, None) => "saved",
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nexus3::store::{Scope, StoreError, Write};
+use nexus3::store::{Kept, Options, Scope, Store, StoreError, Write};
 use nexus3_sim::disk::OperationKind;
 
-use super::support::{Heard, Host, created, event, open, options, put, user};
+use super::support::{
+    Heard, Host, completed, created, event, open, options, put, queued, started, user,
+};
 
 #[test]
 fn events_are_published_in_the_order_of_their_seq_before_the_answer() {
@@ -117,5 +119,53 @@ fn what_comes_after_the_end_of_an_agent_changes_nothing() {
         assert_eq!(store.load(1).await.expect("read"), None);
         assert_eq!(store.messages(1, 0, 10).await.expect("read"), []);
         store.commit(vec![created(2, "a")]).await.expect("its id is free");
+    });
+}
+
+/// How many reads, writes and syncs of the disk a turn takes.
+async fn cost_of_a_turn(machine: &Host, store: &Store, turn: u64) -> usize {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    machine.disk.on_operation(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    store.commit(a_turn(turn)).await.expect("committed");
+    machine.disk.on_operation(|_| ());
+    count.load(Ordering::Relaxed)
+}
+
+fn a_turn(turn: u64) -> Vec<Write> {
+    let request = format!("r{turn}");
+    vec![
+        queued(1, &request),
+        started(1, &request),
+        put(1, 2 * turn, user("question")),
+        put(1, 2 * turn + 1, user("answer")),
+        completed(1, &request),
+        event("a", 0),
+        event("a", 1),
+    ]
+}
+
+#[test]
+fn a_turn_costs_the_same_however_long_the_history_is() {
+    let machine = Host::new();
+    machine.live(async |world| {
+        let kept = Kept { per_agent: 100, days: 30 };
+        let opened = open(&world, Options { kept, ..options() }, &Heard::new()).await;
+        let store = opened.expect("it opens").store;
+        store.commit(vec![created(1, "a")]).await.expect("committed");
+        let mut costs = Vec::new();
+        for turn in 0..2000 {
+            match turn {
+                100..110 | 1990.. => costs.push(cost_of_a_turn(&machine, &store, turn).await),
+                _ => store.commit(a_turn(turn)).await.expect("committed"),
+            }
+        }
+        let (early, late) = costs.split_at(10);
+        let [early, late] = [early, late].map(|costs| costs.iter().sum::<usize>());
+        // A tree that is twenty times as large may be a page deeper.
+        assert!(late < 2 * early, "{late} operations late, {early} early");
+        store.close().await;
     });
 }

@@ -1,6 +1,7 @@
 //! A simulated machine that outlives its servers, and short words for what is written in tests.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use nexus3::store::{
     AgentNumber, AgentRecord, Kept, Opened, Options, Recipe, Store, StoreError, Sync, Write,
 };
 use nexus3::world::World;
-use nexus3_sim::disk::{CrashMode, Disk, Item, View};
+use nexus3_sim::disk::{CrashMode, Disk, Fault, Item, Switch, View};
 use nexus3_sim::machine::{Acting, Machine, Raised, SplitMix, VirtualClock};
 use nexus3_sim::pipes::Pipes;
 
@@ -25,6 +26,7 @@ static TURN: Mutex<()> = Mutex::new(());
 pub struct Host {
     pub disk: Disk,
     pub clock: VirtualClock,
+    counted: Arc<AtomicUsize>,
     _alone: Option<MutexGuard<'static, ()>>,
 }
 
@@ -42,7 +44,7 @@ impl Host {
             Disk::new(move || nexus3::world::Clock::now(&clock))
         };
         disk.put(Path::new("/home"), Item::Dir { mode: 0o700 }).expect("there is nothing yet");
-        Self { disk, clock, _alone: None }
+        Self { disk, clock, counted: Arc::default(), _alone: None }
     }
 
     pub fn world(&self) -> World {
@@ -75,10 +77,28 @@ impl Host {
         self.disk.power_on();
     }
 
+    /// Has a fault strike once, from the `point`-th operation from now on.
+    pub fn strike_at(&self, fault: Fault, point: usize) {
+        let (disk, counted) = (self.disk.clone(), Arc::clone(&self.counted));
+        counted.store(0, Ordering::Relaxed);
+        self.disk.on_operation(move |_| {
+            if counted.fetch_add(1, Ordering::Relaxed) + 1 == point {
+                disk.set_fault(fault, Switch::Once);
+            }
+        });
+    }
+
+    /// Ends that; returns how many operations there were.
+    pub fn strike_no_more(&self, fault: Fault) -> usize {
+        self.disk.on_operation(|_| ());
+        self.disk.set_fault(fault, Switch::Off);
+        self.counted.load(Ordering::Relaxed)
+    }
+
     /// Opens, lets `life` use the store, and closes.
     pub fn serve<T>(&self, life: impl AsyncFnOnce(Opened, Arc<Heard>) -> T) -> T {
         self.live(async |world| {
-            let heard = Arc::new(Heard::default());
+            let heard = Heard::new();
             let opened = open(&world, options(), &heard).await.expect("it opens");
             let store = opened.store.clone();
             let value = life(opened, heard).await;
@@ -125,6 +145,10 @@ pub struct Heard {
 }
 
 impl Heard {
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
     pub fn events(&self) -> Vec<Committed> {
         self.events.lock().expect("nothing panics under it").clone()
     }

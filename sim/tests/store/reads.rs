@@ -1,0 +1,173 @@
+//! What was written comes back whole, page by page, and nothing else does.
+
+use nexus3::limits::{EVENTS_PAGE_MAX, MESSAGES_LOADED_MAX, STREAM_BUFFER_BYTES_MAX};
+use nexus3::store::{RequestRecord, Resident, Scope, Standing, Write};
+
+use super::support::{
+    Host, agent_id, calls, child, completed, created, event, put, queued, record, request_id,
+    result, started, user,
+};
+
+#[test]
+fn an_agent_is_loaded_as_it_was_written() {
+    let machine = Host::new();
+    let standing = Standing {
+        halted_at_iteration_limit: true,
+        last_iteration_count: 100,
+        last_action_at: Some("2025-01-01T00:00:01.000Z".into()),
+    };
+    let conversation = [user("hi"), calls(&["c1"]), result("c1", "done"), calls(&[])];
+    machine.serve(async |opened, _| {
+        let mut writes = vec![created(1, "a"), child(2, "b", "a")];
+        writes.extend((0..).zip(&conversation).map(|(index, said)| put(2, index, said.clone())));
+        writes.extend([queued(2, "r1"), started(2, "r1"), completed(2, "r1"), queued(2, "r2")]);
+        writes.push(Write::Standing { agent: 2, standing: standing.clone() });
+        opened.store.commit(writes).await.expect("committed");
+        let loaded = opened.store.load(2).await.expect("read").expect("it is there");
+        assert_eq!(loaded.record, record("b", Some("a")));
+        assert_eq!(loaded.standing, standing);
+        assert_eq!((loaded.message_count, &*loaded.messages), (4, &conversation[..]));
+        assert_eq!(loaded.requests, [request_id("r1")], "the other has not ended");
+        let new = opened.store.load(1).await.expect("read").expect("it is there");
+        assert_eq!((new.message_count, new.standing), (0, Standing::default()));
+        assert_eq!(opened.store.load(3).await.expect("read"), None);
+    });
+    machine.serve(async |opened, _| {
+        let residents = [
+            Resident { number: 1, id: agent_id("a"), parent: None, depth: 0 },
+            Resident { number: 2, id: agent_id("b"), parent: Some(agent_id("a")), depth: 1 },
+        ];
+        assert_eq!(opened.residents, residents);
+        let loaded = opened.store.load(2).await.expect("read").expect("it is there");
+        assert_eq!((loaded.standing, &*loaded.messages), (standing, &conversation[..]));
+    });
+}
+
+#[test]
+fn requests_are_found_where_they_stand() {
+    Host::new().serve(async |opened, _| {
+        let store = opened.store;
+        let standing = async || {
+            let found = store.request(1, &request_id("r")).await.expect("read");
+            found.map(|RequestRecord { status, outcome, .. }| (status, outcome))
+        };
+        store.commit(vec![created(1, "a")]).await.expect("committed");
+        assert_eq!(standing().await, None);
+        store.commit(vec![queued(1, "r")]).await.expect("committed");
+        assert_eq!(standing().await, Some(("queued".into(), None)));
+        store.commit(vec![started(1, "r")]).await.expect("committed");
+        assert_eq!(standing().await, Some(("running".into(), None)));
+        store.commit(vec![completed(1, "r")]).await.expect("committed");
+        let outcome = r#"{"completed":"r"}"#.to_owned();
+        assert_eq!(standing().await, Some(("completed".into(), Some(outcome))));
+        let found = store.request(1, &request_id("r")).await.expect("read").expect("it is there");
+        assert_eq!(&*found.content, "content of r");
+        let forgotten = Write::RequestForgotten { agent: 1, id: request_id("r") };
+        store.commit(vec![forgotten]).await.expect("committed");
+        assert_eq!(standing().await, None);
+    });
+}
+
+#[test]
+fn the_children_of_a_destroyed_agent_have_no_parent() {
+    let machine = Host::new();
+    machine.serve(async |opened, _| {
+        let writes = vec![created(1, "a"), child(2, "b", "a"), child(3, "c", "b")];
+        opened.store.commit(writes).await.expect("committed");
+        opened.store.commit(vec![Write::AgentDestroyed { number: 1 }]).await.expect("committed");
+        opened.store.commit(vec![created(4, "a")]).await.expect("the id is free");
+    });
+    machine.serve(async |opened, _| {
+        let parents: Vec<_> =
+            opened.residents.iter().map(|found| (found.number, found.parent.clone())).collect();
+        assert_eq!(parents, [(2, None), (3, Some(agent_id("b"))), (4, None)]);
+    });
+}
+
+#[test]
+fn messages_come_in_pages() {
+    Host::new().serve(async |opened, _| {
+        let store = opened.store;
+        let said: Vec<_> = (0..5).map(|index| user(&format!("message {index}"))).collect();
+        let mut writes = vec![created(1, "a"), created(2, "b"), put(2, 0, user("another"))];
+        writes.extend((0..).zip(&said).map(|(index, said)| put(1, index, said.clone())));
+        store.commit(writes).await.expect("committed");
+        let page = async |offset, limit| store.messages(1, offset, limit).await.expect("read");
+        assert_eq!(page(0, 2).await, said[..2]);
+        assert_eq!(page(3, 10).await, said[3..]);
+        assert_eq!(page(5, 10).await, []);
+        assert_eq!(page(0, 0).await, []);
+        assert_eq!(page(u64::MAX, u64::MAX).await, []);
+    });
+}
+
+#[test]
+fn of_a_long_conversation_the_end_is_loaded_from_a_user_message_on() {
+    Host::new().serve(async |opened, _| {
+        let store = opened.store;
+        let mut writes = vec![created(1, "a")];
+        // Three messages a turn: the bound falls on a result, whose call would be missing.
+        let turns = MESSAGES_LOADED_MAX / 3 + 2;
+        for turn in 0..turns {
+            let said = [user(&format!("turn {turn}")), calls(&["c"]), result("c", "done")];
+            writes.extend((3 * turn..).zip(said).map(|(index, said)| put(1, index, said)));
+        }
+        store.commit(writes).await.expect("committed");
+        let loaded = store.load(1).await.expect("read").expect("it is there");
+        assert_eq!(loaded.message_count, 3 * turns);
+        assert_eq!(loaded.messages.len() as u64, MESSAGES_LOADED_MAX / 3 * 3);
+        assert_eq!(loaded.messages[0], user("turn 2"));
+        assert_eq!(loaded.messages.last(), Some(&result("c", "done")));
+    });
+}
+
+#[test]
+fn events_come_in_pages_of_bounded_rows_and_bytes() {
+    Host::new().serve(async |opened, _| {
+        let store = opened.store;
+        let count = EVENTS_PAGE_MAX + 3;
+        let writes = (0..count).map(|number| event("a", number)).collect();
+        store.commit(writes).await.expect("committed");
+        let first = store.events(&Scope::Everything, 0).await.expect("read");
+        assert_eq!((first.events.len(), first.more, first.gap), (EVENTS_PAGE_MAX, true, None));
+        let last = first.events.last().expect("it has events").seq;
+        let second = store.events(&Scope::Everything, last).await.expect("read");
+        assert_eq!((second.events.len(), second.more), (3, false));
+        assert_eq!(second.events[0].seq, last + 1);
+        assert_eq!(second.events[0].name, "turn_queued");
+        let beyond = store.events(&Scope::Everything, u64::MAX).await.expect("read");
+        assert_eq!(beyond, nexus3::store::EventPage::default());
+
+        let long = "x".repeat(STREAM_BUFFER_BYTES_MAX);
+        let started = |content: &str| {
+            let what = nexus3::event::What::TurnStarted {
+                content: content.into(),
+                source: "test".into(),
+                source_agent_id: None,
+            };
+            let at = "2025-01-01T00:00:00Z".parse().expect("it is a time");
+            Write::Event(nexus3::event::Event::new(&agent_id("b"), at, what))
+        };
+        store.commit(vec![started(&long), started(&long)]).await.expect("committed");
+        let page = store.events(&Scope::Agent(agent_id("b")), 0).await.expect("read");
+        assert_eq!((page.events.len(), page.more), (1, true), "one is read however long it is");
+    });
+}
+
+#[test]
+fn an_agents_events_are_its_own() {
+    Host::new().serve(async |opened, _| {
+        let store = opened.store;
+        let writes = vec![event("a", 0), event("b", 1), event("a", 2)];
+        store.commit(writes).await.expect("committed");
+        let seqs = async |scope: Scope, after| {
+            let page = store.events(&scope, after).await.expect("read");
+            page.events.iter().map(|event| event.seq).collect::<Vec<_>>()
+        };
+        assert_eq!(seqs(Scope::Agent(agent_id("a")), 0).await, [1, 3]);
+        assert_eq!(seqs(Scope::Agent(agent_id("a")), 1).await, [3]);
+        assert_eq!(seqs(Scope::Agent(agent_id("b")), 0).await, [2]);
+        assert_eq!(seqs(Scope::Agent(agent_id("c")), 0).await, [0; 0]);
+        assert_eq!(seqs(Scope::Everything, 1).await, [2, 3]);
+    });
+}

@@ -1,0 +1,106 @@
+//! Which events are kept: the last of each agent, not older than so many days, and the gap says
+//! what is gone.
+
+use std::time::Duration;
+
+use nexus3::limits::EVENTS_FORGOTTEN_AT_ONCE_MAX;
+use nexus3::store::{EventPage, Kept, Options, Scope, Store, Write};
+
+use super::support::{Heard, Host, agent_id, created, event, event_at, open, options};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+fn keeping(per_agent: u64) -> Options {
+    Options { kept: Kept { per_agent, days: 30 }, ..options() }
+}
+
+async fn page(store: &Store, agent: &str, after: u64) -> EventPage {
+    store.events(&Scope::Agent(agent_id(agent)), after).await.expect("read")
+}
+
+fn seqs(page: &EventPage) -> Vec<u64> {
+    page.events.iter().map(|event| event.seq).collect()
+}
+
+#[test]
+fn the_last_events_of_each_agent_are_kept_and_the_gap_says_what_is_not() {
+    let machine = Host::new();
+    machine.live(async |world| {
+        let store = open(&world, keeping(3), &Heard::new()).await.expect("it opens").store;
+        // a: 1, 3, 4, 5, 6; b: 2.
+        store.commit(vec![event("a", 0), event("b", 0), event("a", 1)]).await.expect("committed");
+        store.commit(vec![event("a", 2), event("a", 3)]).await.expect("committed");
+        let before = page(&store, "a", 0).await;
+        assert_eq!((seqs(&before), before.gap), (vec![3, 4, 5], Some((1, 1))));
+        store.commit(vec![event("a", 4)]).await.expect("committed");
+        let after = page(&store, "a", 0).await;
+        assert_eq!((seqs(&after), after.gap), (vec![4, 5, 6], Some((1, 3))));
+        assert_eq!(page(&store, "a", 2).await.gap, Some((3, 3)));
+        assert_eq!(page(&store, "a", 3).await.gap, None, "the cursor is past what is gone");
+        let other = page(&store, "b", 0).await;
+        assert_eq!((seqs(&other), other.gap), (vec![2], None));
+        let all = store.events(&Scope::Everything, 0).await.expect("read");
+        assert_eq!((seqs(&all), all.gap), (vec![2, 4, 5, 6], Some((1, 3))));
+        store.close().await;
+    });
+    machine.live(async |world| {
+        let store = open(&world, keeping(2), &Heard::new()).await.expect("it opens").store;
+        store.commit(vec![event("a", 5)]).await.expect("committed");
+        let fewer = page(&store, "a", 0).await;
+        assert_eq!((seqs(&fewer), fewer.gap), (vec![6, 7], Some((1, 5))), "counted after a start");
+        store.close().await;
+    });
+}
+
+#[test]
+fn a_failed_batch_does_not_spoil_the_count() {
+    let machine = Host::new();
+    machine.live(async |world| {
+        let store = open(&world, keeping(3), &Heard::new()).await.expect("it opens").store;
+        store.commit(vec![created(1, "a"), event("a", 0), event("a", 1)]).await.expect("committed");
+        let refused = vec![event("a", 2), event("a", 3), created(2, "a")];
+        store.commit(refused).await.expect_err("the id is taken");
+        store.commit(vec![event("a", 4)]).await.expect("committed");
+        let kept = page(&store, "a", 0).await;
+        assert_eq!((seqs(&kept), kept.gap), (vec![1, 2, 3], None));
+        store.close().await;
+    });
+}
+
+#[test]
+fn events_of_a_destroyed_agent_stay_until_they_are_too_old() {
+    let machine = Host::new();
+    machine.live(async |world| {
+        let store = open(&world, options(), &Heard::new()).await.expect("it opens").store;
+        store.commit(vec![created(1, "a"), event("a", 0)]).await.expect("committed");
+        store.commit(vec![Write::AgentDestroyed { number: 1 }]).await.expect("committed");
+        store.commit(vec![event_at("a", 1, "2025-01-11T00:00:00Z")]).await.expect("committed");
+        assert_eq!(seqs(&page(&store, "a", 0).await), [1, 2]);
+        machine.clock.jump(30 * DAY_MS);
+        tokio::time::sleep(Duration::from_mins(61)).await;
+        assert_eq!(seqs(&page(&store, "a", 0).await), [1, 2], "to the day, it is not too old");
+        machine.clock.jump(1);
+        tokio::time::sleep(Duration::from_mins(61)).await;
+        let kept = page(&store, "a", 0).await;
+        assert_eq!((seqs(&kept), kept.gap), (vec![2], Some((1, 1))));
+        store.close().await;
+    });
+}
+
+#[test]
+fn what_is_too_old_at_the_start_goes_in_slices() {
+    let count = 2 * EVENTS_FORGOTTEN_AT_ONCE_MAX + 1;
+    let machine = Host::new();
+    machine.serve(async |opened, _| {
+        let mut writes: Vec<_> = (0..count).map(|number| event("a", number)).collect();
+        writes.push(event_at("a", count, "2025-02-01T00:00:00Z"));
+        opened.store.commit(writes).await.expect("committed");
+    });
+    machine.clock.jump(31 * DAY_MS);
+    machine.serve(async |opened, _| {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let kept = page(&opened.store, "a", 0).await;
+        let gone = count as u64;
+        assert_eq!((seqs(&kept), kept.gap), (vec![gone + 1], Some((1, gone))));
+    });
+}
