@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nexus3::store::{Scope, Store, StoreError};
-use nexus3::world::World;
+use nexus3::world::{Access, Fs, World};
 use nexus3_sim::disk::{CrashMode, Fault, OperationKind, Switch};
 
 use super::support::{Heard, Host, created, event, open, options, put, user};
@@ -158,29 +158,52 @@ fn a_fault_at_any_single_operation_fails_a_commit_for_good_or_not_at_all() {
     }
 }
 
-#[test]
-fn a_batch_that_is_on_the_disk_though_its_sync_failed_is_cut_off() {
-    let machine = Host::new();
-    machine.live(async |world| {
-        let heard = Heard::new();
-        let store = opened(&world, &heard).await;
-        let before = machine.file(LOG).expect("there is a log");
-        let cut = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&cut);
-        machine.disk.on_operation(move |operation| {
-            if operation.kind == OperationKind::SetLen && operation.path == Path::new(LOG) {
-                seen.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        machine.disk.set_fault(Fault::FsyncError, Switch::Once);
-        refused(&store, Fault::FsyncError).await;
-        machine.disk.on_operation(|_| ());
-        assert_eq!(cut.load(Ordering::Relaxed), 1, "it was there, and had to be cut off");
-        assert_eq!(machine.file(LOG), Some(before), "the log is what it was");
-        accepted(&store, &heard, Fault::FsyncError).await;
-        machine.disk.power_off();
+/// The `nth` sync of the log makes it durable and is told to have failed all the same.
+/// Counts how often the log is cut.
+fn sync_and_deny(machine: &Host, nth: usize) -> Arc<AtomicUsize> {
+    let cuts = Arc::new(AtomicUsize::new(0));
+    let (disk, syncs, counted) = (machine.disk.clone(), AtomicUsize::new(0), cuts.clone());
+    machine.disk.on_operation(move |operation| {
+        let of_log = |kind| operation.kind == kind && operation.path == Path::new(LOG);
+        if of_log(OperationKind::SetLen) {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+        if of_log(OperationKind::Sync) && syncs.fetch_add(1, Ordering::Relaxed) + 1 == nth {
+            let home = disk.dir(Path::new("/home")).expect("it is there");
+            let log = home.open(Path::new("nexus3.db-wal"), Access::Write).expect("it is there");
+            log.sync().expect("it syncs");
+            disk.set_fault(Fault::FsyncError, Switch::Once);
+        }
     });
-    all_there(&machine, Fault::FsyncError);
+    cuts
+}
+
+#[test]
+fn a_batch_that_is_durable_though_its_sync_failed_is_cut_off_durably() {
+    let _alone = Host::new();
+    for goes_on in [true, false] {
+        let machine = Host::another();
+        machine.live(async |world| {
+            let heard = Heard::new();
+            let store = opened(&world, &heard).await;
+            let before = machine.file(LOG).expect("there is a log");
+            let cuts = sync_and_deny(&machine, 1);
+            refused(&store, Fault::FsyncError).await;
+            machine.disk.on_operation(|_| ());
+            assert_eq!(cuts.load(Ordering::Relaxed), 1, "it was there, and had to be cut off");
+            assert_eq!(machine.file(LOG), Some(before), "the log is what it was");
+            if goes_on {
+                accepted(&store, &heard, Fault::FsyncError).await;
+            }
+            machine.disk.power_off();
+        });
+        if goes_on {
+            all_there(&machine, Fault::FsyncError);
+        } else {
+            machine.crash(CrashMode::LoseAll, 0);
+            machine.serve(async |opened, _| assert_eq!(seqs(&opened.store).await, [1]));
+        }
+    }
 }
 
 #[test]
@@ -192,8 +215,12 @@ fn so_is_one_that_began_the_log_anew() {
         // As many pages as make SQLite copy the log; the next commit writes over its beginning.
         let long = user(&"x".repeat(5_000_000));
         store.commit(vec![created(3, "c"), put(3, 0, long.clone())]).await.expect("committed");
-        machine.disk.set_fault(Fault::FsyncError, Switch::Once);
+        // The first makes the new beginning durable, before anything follows it.
+        let cuts = sync_and_deny(&machine, 2);
         refused(&store, Fault::FsyncError).await;
+        machine.disk.on_operation(|_| ());
+        let left = machine.file(LOG).map(|log| log.len());
+        assert_eq!((cuts.load(Ordering::Relaxed), left), (1, Some(0)), "none of it was needed");
         accepted(&store, &heard, Fault::FsyncError).await;
         assert_eq!(store.messages(3, 0, 1).await.expect("read"), [long]);
         machine.disk.power_off();
