@@ -17,6 +17,10 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// Where a database has its `user_version`, as four bytes with the highest first.
 const VERSION_AT: usize = 60;
 const HEADER_BYTES: usize = 100;
+const PIECE_BYTES: usize = 64 * 1024;
+/// The log, the journal that there is while a database is made, and the database itself, in the
+/// order in which they are set aside: a new database must never meet the log of the old one.
+const ENDINGS: [&str; 3] = ["-wal", "-journal", ""];
 
 /// The directory a database is in, and its name there.
 pub(super) struct Files {
@@ -60,6 +64,26 @@ impl Files {
         Ok(Some(u32::from_be_bytes(bytes)))
     }
 
+    /// Reads all there is, to see whether it can be read.
+    pub(super) fn read_through(&self) -> io::Result<()> {
+        let mut piece = vec![0; PIECE_BYTES];
+        for ending in ENDINGS {
+            let name = with_ending(&self.name, ending);
+            let file = match self.dir.open(Path::new(&name), Access::Read) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
+            let mut offset = 0;
+            loop {
+                match file.read_at(&mut piece, offset)? {
+                    0 => break,
+                    count => offset += count as u64,
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Renames what is there, so that it can be looked at and a new database can be made.
     pub(super) fn set_aside(&self, now: Timestamp) -> io::Result<PathBuf> {
         let stem = format!("{}.corrupt-{}", self.name.display(), iso(now).replace(':', "-"));
@@ -70,8 +94,7 @@ impl Files {
         let taken = |name: &String| self.dir.stat(Path::new(name)).is_ok();
         let aside =
             free.into_iter().find(|name| !taken(name)).ok_or(io::ErrorKind::AlreadyExists)?;
-        // The logs go first: a new database must never meet the log of the old one.
-        for ending in ["-wal", "-journal", ""] {
+        for ending in ENDINGS {
             let from = with_ending(&self.name, ending);
             let to = with_ending(aside.as_ref(), ending);
             match self.dir.rename(Path::new(&from), Path::new(&to)) {

@@ -49,14 +49,20 @@ impl Ledger {
 
     fn open_or_set_aside(world: &World, options: &Options) -> Result<(Self, Start), Fault> {
         match Self::start(world, options) {
-            Err(fault) if fault.is_damage() => {
-                let files = Files::of(&*world.fs, &options.path)?;
-                let set_aside = files.set_aside(world.clock.now())?;
-                let (ledger, start) = Self::start(world, options)?;
-                Ok((ledger, Start { set_aside: Some(set_aside), ..start }))
-            }
-            started => started,
+            Err(fault) if fault.is_damage() => {}
+            started => return started,
         }
+        // SQLite says the same of a disk that fails to read, which is no reason to set a sound
+        // database aside: it must be read in full and be found damaged once more.
+        let files = Files::of(&*world.fs, &options.path)?;
+        files.read_through()?;
+        match Self::start(world, options) {
+            Err(fault) if fault.is_damage() => {}
+            started => return started,
+        }
+        let set_aside = files.set_aside(world.clock.now())?;
+        let (ledger, start) = Self::start(world, options)?;
+        Ok((ledger, Start { set_aside: Some(set_aside), ..start }))
     }
 
     fn start(world: &World, options: &Options) -> Result<(Self, Start), Fault> {

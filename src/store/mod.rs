@@ -105,7 +105,9 @@ impl Store {
             move || Ledger::open(&world, &options)
         };
         let (ledger, start) = world.blocking.call(job).await?;
-        audience.publish(&start.events);
+        if !start.events.is_empty() {
+            audience.publish(&start.events);
+        }
         let last_seq = Arc::new(AtomicU64::new(ledger.last_seq()));
         let (queue, jobs) = mpsc::channel(STORE_QUEUE_MAX);
         let opened = Opened {

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::Write;
-use super::error::{Fault, StoreError};
+use super::error::{Fault, StoreError, chain};
 use super::journal::More;
 use super::ledger::Ledger;
 use crate::event::{Audience, Committed};
@@ -104,8 +104,10 @@ impl Writer {
             }
         };
         self.queue.close();
-        // The log stays where it cannot be copied; the next start reads it.
-        let _ = self.blocking.call(move || ledger.close()).await;
+        if let Err(fault) = self.blocking.call(move || ledger.close()).await {
+            // Nothing is lost by it: the next start reads the log.
+            tracing::warn!(fault = chain(&fault), "the database was left with its log");
+        }
         if let Some(reply) = close {
             let _ = reply.send(());
         }
@@ -134,6 +136,9 @@ impl Writer {
             self.audience.publish(events);
         }
         let answer = done.committed.map(drop);
+        if let Err(error) = &answer {
+            tracing::error!(error = chain(error), commits = done.members.len(), "nothing was kept");
+        }
         for member in done.members {
             let _ = member.send(answer.clone());
         }
@@ -173,8 +178,10 @@ impl Round {
 }
 
 fn forget_old(mut ledger: Ledger) -> (Ledger, More) {
-    // What could not be forgotten now will be in an hour.
-    let more = ledger.forget_old().unwrap_or(More::No);
+    let more = ledger.forget_old().unwrap_or_else(|fault| {
+        tracing::warn!(fault = chain(&fault), "old events are forgotten later");
+        More::No
+    });
     (ledger, more)
 }
 

@@ -9,7 +9,7 @@ use nexus3::store::{Scope, Store, StoreError};
 use nexus3::world::{Access, Fs, World};
 use nexus3_sim::disk::{CrashMode, Fault, OperationKind, Switch};
 
-use super::support::{Heard, Host, created, event, open, options, put, user};
+use super::support::{Heard, Host, created, event, open, options, put, queued, user};
 
 const LOG: &str = "/home/nexus3.db-wal";
 const FAULTS: [Fault; 5] =
@@ -252,5 +252,41 @@ fn the_end_of_a_process_on_a_failing_disk_leaves_all_of_a_refused_batch_or_nothi
                 assert!(whole.contains(&found), "{fault:?}, {mode:?}: {found:?}");
             });
         }
+    }
+}
+
+#[test]
+fn a_fault_while_it_is_opened_costs_nothing_and_sets_nothing_aside() {
+    let _alone = Host::new();
+    let left_behind = || {
+        let machine = Host::another();
+        machine.live(async |world| {
+            let store = opened(&world, &Heard::new()).await;
+            store.commit(vec![queued(1, "r")]).await.expect("committed");
+            machine.disk.power_off();
+        });
+        machine.crash(CrashMode::LoseAll, 0);
+        machine
+    };
+    for fault in FAULTS {
+        let points = (1..1000).take_while(|point| {
+            let machine = left_behind();
+            let case = format!("{fault:?} at {point}");
+            let set_aside = machine.live(async |world| {
+                machine.strike_at(fault, *point);
+                let opened = open(&world, options(), &Heard::new()).await;
+                opened.ok().and_then(|opened| opened.set_aside)
+            });
+            assert_eq!(set_aside, None, "{case}");
+            let struck = machine.strike_no_more(fault) >= *point;
+            machine.disk.kill();
+            machine.serve(async |opened, _| {
+                assert_eq!((opened.set_aside, opened.residents.len()), (None, 1), "{case}");
+                assert_eq!(seqs(&opened.store).await, [1, 2], "{case}: closed once");
+            });
+            struck
+        });
+        let points = points.count();
+        assert!((10..999).contains(&points), "opening takes some operations: {points}");
     }
 }

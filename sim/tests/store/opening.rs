@@ -1,9 +1,10 @@
 //! Databases that cannot be used as they are: newer ones are left alone, damaged ones set aside.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nexus3::store::StoreError;
-use nexus3_sim::disk::{Fault, Item, Switch, View};
+use nexus3_sim::disk::{CrashMode, Fault, Item, OperationKind, Switch, View};
 
 use super::support::{DATABASE, Heard, Host, created, event, open, options};
 
@@ -149,4 +150,52 @@ fn a_database_without_its_tables_is_damaged_and_one_on_a_bad_disk_is_not() {
     machine.serve(async |opened, _| {
         assert_eq!(opened.set_aside, Some(PathBuf::from(ASIDE)));
     });
+}
+
+#[test]
+fn a_database_that_cannot_be_read_is_not_set_aside() {
+    let machine = with_agent();
+    let before = machine.disk.tree(View::Now);
+    let (disk, reads) = (machine.disk.clone(), AtomicUsize::new(0));
+    machine.disk.on_operation(move |operation| {
+        let reads_it =
+            operation.kind == OperationKind::Read && operation.path == Path::new(DATABASE);
+        // Not the first, which looks at the header: SQLite itself shall meet the error.
+        if reads_it && reads.fetch_add(1, Ordering::Relaxed) > 0 {
+            disk.set_fault(Fault::IoError, Switch::Once);
+        }
+    });
+    machine.live(async |world| {
+        let refused = open(&world, options(), &Heard::new()).await.expect_err("the disk fails");
+        assert!(matches!(refused, StoreError::Open { .. }), "{refused:?}");
+    });
+    machine.disk.on_operation(|_| ());
+    assert_eq!(machine.disk.tree(View::Now), before, "it is still in its place");
+    machine.serve(async |opened, _| assert_eq!(opened.residents.len(), 1));
+}
+
+#[test]
+fn a_power_cut_while_a_database_is_set_aside_loses_nothing_of_it() {
+    let _alone = Host::new();
+    let damaged = b"what is left of a database".to_vec();
+    for mode in CrashMode::ALL {
+        for point in 1..60 {
+            let machine = Host::another();
+            replace(&machine, damaged.clone());
+            machine.disk.power_off_in(point);
+            machine.live(async |world| {
+                // It ends wherever the power does.
+                let _ = open(&world, options(), &Heard::new()).await;
+            });
+            machine.crash(mode, point);
+            machine.serve(async |opened, _| {
+                opened.store.commit(vec![created(1, "a")]).await.expect("it can be used");
+            });
+            let kept = machine.disk.tree(View::Now).into_values().any(|item| match item {
+                Item::File { content, .. } => content == damaged,
+                Item::Dir { .. } | Item::Link { .. } => false,
+            });
+            assert!(kept, "{mode:?} at {point}");
+        }
+    }
 }
