@@ -1,7 +1,7 @@
 //! What survives: agents, their conversations, requests and events, in one SQLite database with one
 //! connection and one writer. It never decides what is worth keeping; agents and the pool do.
 //!
-//! **Group commit.** All that is asked goes through one queue to one task ([`writer`]). It takes what
+//! **Group commit.** All that is asked goes through one queue to one task (`writer`). It takes what
 //! waits, writes it in one transaction in one blocking call, publishes the events, and only then
 //! answers. `seq` is given inside the transaction: the order of commits is the order of events.
 //!
@@ -9,12 +9,15 @@
 //! are told that it failed, so it must not come back: the connection is dropped without another
 //! write and opened again, and the number of the last batch in the database tells whether the failed
 //! one is there. If it is, it is the last in the write-ahead log, whose length from before the batch
-//! is known, and the log is cut back to it and synced ([`ledger`]). Until that is done there is no
+//! is known, and the log is cut back to it and synced (`ledger`). Until that is done there is no
 //! connection, nothing is read or written, and each job first tries again. So nobody ever sees a
 //! batch that failed, its sequence numbers are given to the next one, and a caller may repeat what
 //! failed. (Telling callers of the late success instead would need every caller to be able to hear
 //! that an agent exists which it was told does not.) Only where the process ends in between can a
 //! failed batch be found at the next start: whole, and never published before.
+//!
+//! **A damaged database** is set aside at the start and a new one is made; one that cannot be read is
+//! left alone. Damage that is met later fails the read that meets it.
 //!
 //! **After the agent's end.** Writes about an agent that is gone, or never was, change nothing.
 
