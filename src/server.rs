@@ -12,8 +12,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::event::Seq;
 use crate::home::{self, Home, HomeError};
 use crate::http::{self, Auth, Service};
+use crate::hub::{Hub, Journal, JournalError, Page, Scope};
 use crate::limits::HANDLES_RESERVED;
 use crate::logs::{Detail, Logs};
 use crate::policy::PolicyError;
@@ -21,7 +23,7 @@ use crate::policy::ceiling::Yolo;
 use crate::pool::{Ground, Pool};
 use crate::provider::{ModelError, Models};
 use crate::rpc::Rpc;
-use crate::world::{Listener, World};
+use crate::world::{BoxFuture, Listener, World};
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -86,12 +88,26 @@ fn blocked(world: &World, config: &Config) -> Vec<PathBuf> {
     written.iter().cloned().chain(resolved).collect()
 }
 
+/// The journal of a server without storage: the store takes its place once there is one.
+struct NothingKept;
+
+impl Journal for NothingKept {
+    fn page<'a>(&'a self, _: &'a Scope, _: Seq) -> BoxFuture<'a, Result<Page, JournalError>> {
+        Box::pin(async { Ok(Page::default()) })
+    }
+
+    fn last_seq(&self) -> Seq {
+        0
+    }
+}
+
 /// A server that has its port and has written its token, but answers nobody yet.
 pub struct Server {
     world: World,
     home: Home,
     pool: Arc<Pool>,
     logs: Logs,
+    hub: Arc<Hub>,
     service: Arc<Service>,
     listener: Box<dyn Listener>,
     address: SocketAddr,
@@ -142,13 +158,20 @@ impl Server {
             config.server.max_concurrent,
             Duration::from_secs_f64(config.turn_timeout),
         );
+        let hub = Hub::new(Arc::clone(&world.clock));
         let auth = token.as_ref().map_or(Auth::Off, |(token, _)| Auth::Token(token.clone()));
         let allowed = world.net.handles_max().saturating_sub(HANDLES_RESERVED).max(1);
         Ok(Self {
             home,
             pool,
             logs,
-            service: Arc::new(Service { rpc, auth }),
+            service: Arc::new(Service {
+                rpc,
+                auth,
+                hub: Arc::clone(&hub),
+                journal: Arc::new(NothingKept),
+            }),
+            hub,
             listener,
             address,
             token,
@@ -171,6 +194,11 @@ impl Server {
 
     pub fn token_path(&self) -> Option<&Path> {
         self.token.as_ref().map(|(_, path)| path.as_path())
+    }
+
+    /// Where events of this server are told.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// What the operator should know about the models of this server.
@@ -204,6 +232,8 @@ impl Server {
             }
         };
         self.pool.wind_down(grace).await;
+        // Every stream has its last event before its connection is asked to end.
+        self.hub.stop();
         close.cancel();
         if !serving.is_finished() && serving.await.is_err() {
             tracing::error!("the accept loop died");

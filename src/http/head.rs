@@ -24,7 +24,9 @@ pub fn check<'a>(parts: &'a Parts, auth: &Auth) -> Result<Route<'a>, Refusal> {
     let route = route(&parts.method, parts.uri.path()).map_err(no_route)?;
     match route {
         Route::Health => {}
-        Route::Global | Route::Agent(_) => auth.check(headers).map_err(no_entry)?,
+        Route::Global | Route::Agent(_) | Route::AgentEvents(_) | Route::AllEvents => {
+            auth.check(headers).map_err(no_entry)?;
+        }
     }
     Ok(route)
 }

@@ -7,15 +7,14 @@ mod head;
 mod phase;
 mod reply;
 mod route;
+mod sse;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -30,9 +29,10 @@ use tokio_util::task::TaskTracker;
 pub use auth::Auth;
 use body::Drained;
 use phase::{Phase, Timed};
-use reply::{Refusal, Tracked};
+use reply::{Outgoing, Refusal, Tracked};
 use route::Route;
 
+use crate::hub::{Hub, Journal};
 use crate::limits::{
     ACCEPT_BACKOFF, CLOSE_CONNECTIONS_MAX, DRAIN_BYTES_MAX, DRAIN_MAX, LIBRARY_HEADER_BYTES_MAX,
     LIBRARY_HEADER_FIELDS_MAX, REFUSALS_AT_ONCE_MAX,
@@ -44,10 +44,18 @@ use crate::world::{Listener, Stream};
 const REQUESTER: &str = "x-nexus-agent";
 const CLIENT: &str = "x-nexus-client";
 
-#[derive(Debug)]
 pub struct Service {
     pub rpc: Rpc,
     pub auth: Auth,
+    pub hub: Arc<Hub>,
+    /// Where streams find what happened before they were opened.
+    pub journal: Arc<dyn Journal>,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Service")
+    }
 }
 
 /// Serves connections until `stop`, then lets those that are answering finish, for a while.
@@ -136,12 +144,20 @@ async fn refuse(mut stream: Box<dyn Stream>, _place: OwnedSemaphorePermit) {
     let _ = timeout(DRAIN_MAX, told).await;
 }
 
+/// What a request that may come in wants.
+enum Wanted {
+    Call,
+    Events,
+}
+
 impl Service {
-    async fn answer(&self, request: Request<Incoming>, until: Instant) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>, until: Instant) -> Response<Outgoing> {
         let (parts, body) = request.into_parts();
-        let target = match head::check(&parts, &self.auth) {
-            Ok(Route::Global) => Target::Global,
-            Ok(Route::Agent(id)) => Target::Agent(id),
+        let (what, target) = match head::check(&parts, &self.auth) {
+            Ok(Route::Global) => (Wanted::Call, Target::Global),
+            Ok(Route::Agent(id)) => (Wanted::Call, Target::Agent(id)),
+            Ok(Route::AllEvents) => (Wanted::Events, Target::Global),
+            Ok(Route::AgentEvents(id)) => (Wanted::Events, Target::Agent(id)),
             Ok(Route::Health) => return without_body(health(), body, &parts).await,
             Err(refusal) => return without_body(refusal.response(), body, &parts).await,
         };
@@ -149,9 +165,18 @@ impl Service {
             Ok(caller) => caller,
             Err(refusal) => return without_body(refusal.response(), body, &parts).await,
         };
-        match body::read(body, until).await {
-            Ok(body) => reply::of_rpc(self.rpc.answer(&caller, target, &body).await),
-            Err(refusal) => refusal.response(),
+        match what {
+            Wanted::Call => match body::read(body, until).await {
+                Ok(body) => reply::of_rpc(self.rpc.answer(&caller, target, &body).await),
+                Err(refusal) => refusal.response(),
+            },
+            Wanted::Events => {
+                let response = match self.open_stream(&caller, target, &parts).await {
+                    Ok(events) => reply::of_events(events),
+                    Err(refusal) => refusal.response(),
+                };
+                without_body(response, body, &parts).await
+            }
         }
     }
 
@@ -178,17 +203,17 @@ impl Service {
 /// An answer for which the body does not matter. A connection whose body was not read to its end
 /// is closed with it.
 async fn without_body(
-    mut response: Response<Full<Bytes>>,
+    mut response: Response<Outgoing>,
     body: Incoming,
     parts: &Parts,
-) -> Response<Full<Bytes>> {
+) -> Response<Outgoing> {
     if body::drain(body, &parts.headers).await == Drained::InPart {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-fn health() -> Response<Full<Bytes>> {
+fn health() -> Response<Outgoing> {
     let version = env!("CARGO_PKG_VERSION");
     let status = json!({"service": "nexus3", "status": "ok", "version": version});
     reply::json(StatusCode::OK, status.to_string())

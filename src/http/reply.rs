@@ -1,15 +1,16 @@
-//! Answers as HTTP. What is refused before JSON-RPC still carries a JSON-RPC error, with a null id.
+//! Answers as HTTP: whole ones, and streams of events. What is refused before JSON-RPC still carries a JSON-RPC error, with a null id.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
 use super::phase::Exchange;
+use crate::hub::Subscription;
 use crate::limits::{BODY_BYTES_MAX, REQUEST_RECEIVE_MAX, RETRY_AFTER_SECONDS};
 use crate::policy::Reason;
 use crate::rpc::code::Code;
@@ -62,7 +63,7 @@ impl Refusal {
         Self::new(StatusCode::FORBIDDEN, caller::refused(Reason::Policy, message))
     }
 
-    fn new(status: StatusCode, error: ErrorObject) -> Self {
+    pub fn new(status: StatusCode, error: ErrorObject) -> Self {
         Self { status, body: wire::answer(&Id::Null, &Err(error)), header: None, close: false }
     }
 
@@ -79,7 +80,7 @@ impl Refusal {
         self
     }
 
-    pub fn response(self) -> Response<Full<Bytes>> {
+    pub fn response(self) -> Response<Outgoing> {
         let mut response = json(self.status, self.body);
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -104,20 +105,20 @@ impl Refusal {
     }
 }
 
-pub fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+pub fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Outgoing> {
+    let mut response = Response::new(Outgoing::Whole(Full::new(body.into())));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-pub fn of_rpc(reply: Reply) -> Response<Full<Bytes>> {
+pub fn of_rpc(reply: Reply) -> Response<Outgoing> {
     match reply {
         Reply::Answer(body) => json(StatusCode::OK, body),
         Reply::NotJsonRpc(body) => json(StatusCode::BAD_REQUEST, body),
         Reply::NotFound(body) => json(StatusCode::NOT_FOUND, body),
         Reply::NoContent => {
-            let mut response = Response::new(Full::new(Bytes::new()));
+            let mut response = Response::new(Outgoing::Whole(Full::default()));
             *response.status_mut() = StatusCode::NO_CONTENT;
             response
         }
@@ -129,15 +130,62 @@ pub fn of_rpc(reply: Reply) -> Response<Full<Bytes>> {
     }
 }
 
+pub fn of_events(events: Subscription) -> Response<Outgoing> {
+    let mut response = Response::new(Outgoing::Events(Box::new(events)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// What goes out after an answer's head.
+#[derive(Debug)]
+pub enum Outgoing {
+    Whole(Full<Bytes>),
+    /// Frames as they come, until the stream ends.
+    Events(Box<Subscription>),
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Pin::new(body).poll_frame(cx),
+            Self::Events(events) => {
+                events.poll_next(cx).map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(body) => body.is_end_stream(),
+            Self::Events(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(body) => body.size_hint(),
+            Self::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
 /// An answer's body that marks the end of its exchange: from then on the connection is idle.
 #[derive(Debug)]
 pub struct Tracked {
-    body: Full<Bytes>,
+    body: Outgoing,
     _exchange: Exchange,
 }
 
 impl Tracked {
-    pub fn new(body: Full<Bytes>, exchange: Exchange) -> Self {
+    pub fn new(body: Outgoing, exchange: Exchange) -> Self {
         Self { body, _exchange: exchange }
     }
 }

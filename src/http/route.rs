@@ -8,6 +8,9 @@ pub enum Route<'a> {
     Global,
     /// An agent's methods; the id as it was written, not yet judged.
     Agent(&'a str),
+    /// The events of one agent; its id as it was written.
+    AgentEvents(&'a str),
+    AllEvents,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +22,22 @@ pub enum NoRoute {
     },
 }
 
-pub const ROUTES: &str = "POST /, POST /rpc, POST /agent/{agent_id}, GET /healthz";
+pub const ROUTES: &str = "POST /, POST /rpc, POST /agent/{agent_id}, \
+                          GET /agent/{agent_id}/events, GET /events, GET /healthz";
 
 pub fn route<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, NoRoute> {
     let (route, allow) = match path {
         "/" | "/rpc" => (Route::Global, Method::POST),
         "/healthz" => (Route::Health, Method::GET),
-        _ => match path.strip_prefix("/agent/") {
-            Some(id) if !id.contains('/') => (Route::Agent(id), Method::POST),
-            _ => return Err(NoRoute::Path),
-        },
+        "/events" => (Route::AllEvents, Method::GET),
+        _ => {
+            let rest = path.strip_prefix("/agent/").ok_or(NoRoute::Path)?;
+            match rest.split_once('/') {
+                None => (Route::Agent(rest), Method::POST),
+                Some((id, "events")) => (Route::AgentEvents(id), Method::GET),
+                Some(_) => return Err(NoRoute::Path),
+            }
+        }
     };
     if *method == allow {
         return Ok(route);
@@ -49,6 +58,15 @@ mod tests {
             (Method::POST, "/agent/", Ok(Route::Agent(""))),
             (Method::POST, "/agent/%2e", Ok(Route::Agent("%2e"))),
             (Method::GET, "/healthz", Ok(Route::Health)),
+            (Method::GET, "/events", Ok(Route::AllEvents)),
+            (Method::GET, "/agent/a/events", Ok(Route::AgentEvents("a"))),
+            (Method::GET, "/agent//events", Ok(Route::AgentEvents(""))),
+            (Method::POST, "/agent/events", Ok(Route::Agent("events"))),
+            (Method::POST, "/events", Err(NoRoute::Method { allow: "GET" })),
+            (Method::HEAD, "/agent/a/events", Err(NoRoute::Method { allow: "GET" })),
+            (Method::GET, "/agent/a/events/", Err(NoRoute::Path)),
+            (Method::GET, "/agent/a/b/events", Err(NoRoute::Path)),
+            (Method::GET, "/events/", Err(NoRoute::Path)),
             (Method::GET, "/", Err(NoRoute::Method { allow: "POST" })),
             (Method::OPTIONS, "/agent/a", Err(NoRoute::Method { allow: "POST" })),
             (Method::POST, "/healthz", Err(NoRoute::Method { allow: "GET" })),

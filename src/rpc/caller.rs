@@ -65,6 +65,18 @@ impl Caller {
         }
     }
 
+    /// Checks whether the events of `target`, or of everything, are for the caller.
+    pub fn may_stream(&self, pool: &Pool, target: Option<&AgentId>) -> Result<(), ErrorObject> {
+        match (&self.agent, target) {
+            (None, _) => Ok(()),
+            (Some(agent), Some(target)) => self.owns(pool, agent, target),
+            (Some(_), None) => {
+                let message = "agents may not stream the events of everybody".to_owned();
+                Err(refused(Reason::Policy, message))
+            }
+        }
+    }
+
     /// Checks that `target` is `agent` itself or a descendant.
     pub fn owns(&self, pool: &Pool, agent: &AgentId, target: &AgentId) -> Result<(), ErrorObject> {
         if pool.is_within(target, agent) {

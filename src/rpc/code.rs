@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::agent::SendError;
 use crate::code::ErrorObject;
+use crate::hub::{JournalError, SubscribeError};
 use crate::id::{AgentId, IdError};
 use crate::limits::WAITING_SENDS_MAX;
 use crate::policy::{PolicyError, Reason, Refusal};
@@ -70,6 +71,20 @@ impl Code {
             ),
             SendError::Gone => Self::gone(agent),
         }
+    }
+
+    pub fn of_subscribe(error: &SubscribeError) -> ErrorObject {
+        match error {
+            SubscribeError::TooManyOfAgent { .. }
+            | SubscribeError::TooMany
+            | SubscribeError::Stopping => ErrorObject::new(Self::Overloaded, error.to_string()),
+        }
+    }
+
+    /// The disk's own words are for the log.
+    pub fn of_journal(error: &JournalError) -> ErrorObject {
+        ErrorObject::new(Self::Outside, error.to_string())
+            .with(json!({"kind": "storage", "retryable": true}))
     }
 
     /// An agent that was there when the request came, and is not any more.

@@ -96,6 +96,16 @@ impl Rpc {
         self.pool.agent(&id).map(|_| id)
     }
 
+    /// Whether there is an agent whose events could be streamed.
+    pub fn has_agent(&self, id: &AgentId) -> bool {
+        self.pool.agent(id).is_some()
+    }
+
+    /// Checks whether the events of an agent, or of everything, are for the caller.
+    pub fn may_stream(&self, caller: &Caller, of: Option<&AgentId>) -> Result<(), ErrorObject> {
+        caller.may_stream(&self.pool, of)
+    }
+
     pub async fn answer(&self, caller: &Caller, target: Target<'_>, body: &[u8]) -> Reply {
         let agent = match self.find(target) {
             Ok(agent) => agent,

@@ -86,7 +86,8 @@ async fn only_pages_of_this_machine_are_served() {
 #[tokio::test]
 async fn an_unknown_path_is_told_the_routes() {
     let server = start().await;
-    let routes = "Not found. Routes: POST /, POST /rpc, POST /agent/{agent_id}, GET /healthz";
+    let routes = "Not found. Routes: POST /, POST /rpc, POST /agent/{agent_id}, \
+                  GET /agent/{agent_id}/events, GET /events, GET /healthz";
     for path in ["/x", "/rpc/", "//", "/agent", "/agent/a/b", "/healthz/", "*", "/RPC", "/%72pc"] {
         for method in ["POST", "GET"] {
             let request = server.request(method, path);
@@ -98,9 +99,14 @@ async fn an_unknown_path_is_told_the_routes() {
 #[tokio::test]
 async fn a_known_path_with_another_method_says_which_is_allowed() {
     let server = start().await;
-    for (path, allow) in
-        [("/", "POST"), ("/rpc", "POST"), ("/agent/a", "POST"), ("/healthz", "GET")]
-    {
+    for (path, allow) in [
+        ("/", "POST"),
+        ("/rpc", "POST"),
+        ("/agent/a", "POST"),
+        ("/healthz", "GET"),
+        ("/events", "GET"),
+        ("/agent/a/events", "GET"),
+    ] {
         for method in ["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "NONSENSE"] {
             if method == allow {
                 continue;

@@ -14,9 +14,11 @@ mod connections;
 mod drain;
 mod entry;
 mod envelope;
+mod events;
 mod limits;
 mod load;
 mod order;
+mod streams;
 mod time;
 
 use serde_json::{Value, json};

@@ -14,7 +14,8 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 
 pub struct Client {
     stream: Box<dyn Stream>,
-    received: Vec<u8>,
+    /// What came and was not taken yet.
+    pub received: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

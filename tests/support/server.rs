@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use nexus3::config::Config;
+use nexus3::hub::{Hub, Scope, SubscribeError};
 use nexus3::policy::ceiling::Yolo;
 use nexus3::server::{Access, LogSettings, Server, Settings};
 use nexus3::world::{BoxFuture, Signals, World, real};
@@ -22,6 +23,7 @@ use super::client::{Client, Request};
 pub struct Running {
     pub address: SocketAddr,
     pub token: String,
+    pub hub: Arc<Hub>,
     world: World,
     stop: Arc<StopSignal>,
     serving: JoinHandle<()>,
@@ -47,8 +49,9 @@ pub async fn start_with(change: impl FnOnce(&mut World, &mut Config)) -> Running
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");
     let token = server.token().expect("it has a token").expose_secret().to_owned();
     let address = server.address();
+    let hub = Arc::clone(server.hub());
     let serving = tokio::spawn(server.run());
-    Running { address, token, world, stop, serving, _home: home }
+    Running { address, token, hub, world, stop, serving, _home: home }
 }
 
 impl Running {
@@ -80,6 +83,8 @@ impl Running {
     pub async fn stop(self) {
         self.stop.0.notify_one();
         self.serving.await.expect("the server ends without a panic");
+        let room = self.hub.has_room(&Scope::Everything);
+        assert_eq!(room, Err(SubscribeError::Stopping), "a stopped server opens no stream");
     }
 }
 
