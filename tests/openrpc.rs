@@ -8,8 +8,11 @@ use std::collections::BTreeSet;
 
 use jsonschema::Validator;
 use nexus3::client::NexusClient;
+use nexus3::code::{Code, ErrorObject};
 use nexus3::config::Config;
-use nexus3::id::AgentId;
+use nexus3::event::{Batch, BatchTool, Ended, Event, What};
+use nexus3::id::{AgentId, RequestId};
+use nexus3::message::Usage;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::world::real;
 use serde_json::{Map, Value, json};
@@ -159,4 +162,100 @@ async fn a_schema_refuses_what_is_no_result() {
     let (client, address) = (&server.client, server.address);
     assert!(client.discover().await.is_ok(), "the server at {address} runs on");
     assert!(server.token_path.starts_with(server.home.path()));
+}
+
+/// An event of every type.
+fn events() -> Vec<What> {
+    let text = str::to_owned;
+    let batch = || Batch {
+        tools: vec![BatchTool { tool_id: text("t"), name: text("echo") }],
+        parallel: true,
+    };
+    let error = || ErrorObject::new(Code::Outside, "x").with(json!({"kind": "timeout"}));
+    let ended = || Ended { reason: text("timeout"), error: Some(error()), partial: text("so f") };
+    let parent_agent_id = || Some(AgentId::parse("p").expect("it is well formed"));
+    vec![
+        What::AgentCreated { parent_agent_id: parent_agent_id() },
+        What::AgentDestroyed { parent_agent_id: None },
+        What::AgentRestored { parent_agent_id: parent_agent_id() },
+        What::TurnQueued { position: 1 },
+        What::TurnStarted {
+            content: "hi".into(),
+            source: text("rpc"),
+            source_agent_id: parent_agent_id(),
+        },
+        What::BatchStarted(batch()),
+        What::BatchHalted(batch()),
+        What::BatchCompleted(batch()),
+        What::ToolStarted { tool_id: text("t"), name: text("echo"), params: text("{}") },
+        What::ToolCompleted {
+            tool_id: text("t"),
+            name: text("echo"),
+            params: text("{}"),
+            success: false,
+            error: Some(text("no")),
+            output: String::new(),
+        },
+        What::TurnCompleted {
+            content: "done".into(),
+            halted: false,
+            finish_reason: text("stop"),
+            usage: Usage::default(),
+        },
+        What::TurnCancelled(Ended { error: None, ..ended() }),
+        What::TurnFailed(ended()),
+        What::TurnInterrupted(ended()),
+        What::ContentChunk { text: text("x"), offset: 0 },
+        What::ThinkingStarted {},
+        What::ThinkingEnded { duration_ms: 7 },
+        What::ToolDetected { tool_id: text("t"), name: text("echo") },
+        What::TurnSnapshot { text: text("x"), offset: 1 },
+        What::StreamGap { from: 1, to: 2 },
+        What::ServerStopping {},
+    ]
+}
+
+#[tokio::test]
+async fn every_event_is_as_its_schema_says() {
+    let server = start().await;
+    let document = document(&server.client).await;
+    let schema = &document["x-events"]["schema"];
+    let at = "2026-01-01T00:00:00Z".parse().expect("it is a time");
+    let (agent, request) = (AgentId::parse("a"), RequestId::parse("r"));
+    let (agent, request) = (agent.expect("well formed"), request.expect("well formed"));
+    let mut told = BTreeSet::new();
+    for what in events() {
+        let (name, durable) = (what.name(), what.is_durable());
+        let plain = Event::new(&agent, at, what);
+        let seq = durable.then_some(7);
+        let whole = Event { seq, ..plain.clone().of(&request) };
+        for event in [Event { agent_id: None, ..plain.clone() }, plain, whole] {
+            let json = serde_json::to_value(event).expect("events are JSON");
+            is_valid(&document, schema, &json, name);
+        }
+        told.insert(name.to_owned());
+    }
+    let validator = validator(&document, schema);
+    let envelope = r#""agent_id":"a","at":"2026-01-01T00:00:00.000Z""#;
+    for wrong in [
+        "{}".to_owned(),
+        format!("{{{envelope}}}"),
+        format!(r#"{{"type":"agent_dreamed",{envelope}}}"#),
+        format!(r#"{{"type":"turn_queued",{envelope}}}"#),
+        format!(r#"{{"type":"turn_queued","position":"first",{envelope}}}"#),
+        r#"{"type":"turn_queued","position":0,"agent_id":"a"}"#.to_owned(),
+    ] {
+        let wrong: Value = serde_json::from_str(&wrong).expect("it is JSON");
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+    let types = types(&document["components"]["schemas"]["Event"]);
+    assert_eq!(told, types, "every type has a sample");
+    let routes = json!(["/agent/{agent_id}/events", "/events"]);
+    assert_eq!(document["x-events"]["routes"], routes);
+}
+
+/// The types of events that a schema names.
+fn types(schema: &Value) -> BTreeSet<String> {
+    let variants = schema["oneOf"].as_array().expect("an event is one of some types");
+    variants.iter().map(|variant| text(&variant["properties"]["type"]["const"])).collect()
 }

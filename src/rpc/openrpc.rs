@@ -1,4 +1,4 @@
-//! The API as an OpenRPC document, made from the types of `method`, and what the server itself
+//! The API as an OpenRPC document, made from the types of `method` and `event`, and what the server itself
 //! needs of those schemas: which params a method knows and which it must have.
 //! Made once, at the first use; the same in every run.
 
@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::method::{Method, OpenRpc, Scope};
+use crate::event::Event;
 
 /// What a method's params are called.
 #[derive(Debug)]
@@ -52,6 +53,7 @@ fn build() -> OpenRpc {
             describe(*method, params.as_value(), result.as_value())
         })
         .collect();
+    let events = generator.subschema_for::<Event>();
     let schemas = generator.take_definitions(true);
     let document = json!({
         "openrpc": "1.3.2",
@@ -61,6 +63,11 @@ fn build() -> OpenRpc {
             "description": "A local server that runs teams of LLM agents.",
         },
         "methods": methods,
+        "x-events": {
+            "summary": "What a stream carries: each `data` is one of these, and `event` is its type.",
+            "routes": ["/agent/{agent_id}/events", "/events"],
+            "schema": events,
+        },
         "components": { "schemas": schemas },
     });
     match document {
