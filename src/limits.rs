@@ -141,6 +141,8 @@ pub const SHUTDOWN_GRACE_SECONDS: f64 = 10.0;
 pub const CLIENT_CONNECT_MAX: Duration = Duration::from_secs(2);
 pub const CLIENT_CALL_MAX: Duration = Duration::from_mins(1);
 pub const CLIENT_ANSWER_BYTES_MAX: usize = 64 * MIB;
+/// An event stream on which nothing comes for this long is dead.
+pub const CLIENT_STREAM_SILENCE_MAX: Duration = Duration::from_secs(45);
 
 // Files.
 pub const CONFIG_BYTES_MAX: u64 = MIB as u64;
@@ -166,6 +168,10 @@ const _: () =
     assert!(HEADER_FIELDS_MAX < LIBRARY_HEADER_FIELDS_MAX, "our 431 has a body, hyper's none");
 const _: () =
     assert!(DRAIN_BYTES_MAX > BODY_BYTES_MAX, "a body just over the limit is drained whole");
+const _: () = assert!(
+    CLIENT_STREAM_SILENCE_MAX.as_secs() >= 3 * STREAM_PING_AFTER.as_secs(),
+    "a stream is given up only after several pings that did not come"
+);
 const _: () =
     assert!(WAITING_SENDS_MAX < INBOX_MAX, "a full queue of sends leaves room for a cancel");
 const _: () = assert!(

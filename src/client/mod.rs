@@ -1,7 +1,9 @@
-//! The client library: every method of the server, typed, over any world's network.
+//! The client library: every method of the server and its events, typed, over any world's network.
 //! It speaks plain HTTP to loopback and opens a connection per call; it never retries by itself.
 
+mod arriving;
 mod detect;
+mod events;
 mod token;
 
 use std::net::SocketAddr;
@@ -10,23 +12,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use http::response::Parts;
+use http::{HeaderName, HeaderValue, Request, StatusCode};
+use http_body_util::Full;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use arriving::Arriving;
 pub use detect::Detection;
+pub use events::EventStream;
 pub use token::{TokenError, find_token};
 
 use crate::id::{AgentId, RequestId};
-use crate::limits::{
-    CLIENT_ANSWER_BYTES_MAX, CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX,
-};
+use crate::limits::{CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX};
 use crate::rpc::method::{
     Call, CancelParams, CancelResult, ContextResult, CreateAgentParams, CreateAgentResult,
     DestroyAgentParams, DestroyAgentResult, GetMessagesParams, GetMessagesResult, GetRequestParams,
@@ -251,6 +251,30 @@ impl NexusClient {
         request: http::request::Builder,
         body: String,
     ) -> Result<(StatusCode, Bytes), ClientError> {
+        let (head, arriving) = self.open(request, body).await?;
+        let body = arriving.whole().await.map_err(|what| self.protocol(what))?;
+        Ok((head.status, body))
+    }
+
+    /// One request on a connection of its own; the answer's head, and the rest as it comes.
+    async fn open(
+        &self,
+        request: http::request::Builder,
+        body: String,
+    ) -> Result<(Parts, Arriving), ClientError> {
+        let request = self.prepare(request, body)?;
+        let stream = timeout(CLIENT_CONNECT_MAX, self.net.connect(self.address))
+            .await
+            .map_err(|_| self.timed_out())?
+            .map_err(|source| ClientError::NoServer { address: self.address, source })?;
+        arriving::send(stream, request).await.map_err(|what| self.protocol(what))
+    }
+
+    fn prepare(
+        &self,
+        request: http::request::Builder,
+        body: String,
+    ) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = request
             // Servers are local, whatever leads to them.
             .header(HOST, format!("localhost:{}", self.address.port()))
@@ -268,28 +292,7 @@ impl NexusClient {
                 header.ok_or_else(|| self.protocol(format!("{name} is no valid header")))?;
             request.headers_mut().insert(name, value);
         }
-        let broken = |error: hyper::Error| self.protocol(error.to_string());
-        let stream = timeout(CLIENT_CONNECT_MAX, self.net.connect(self.address))
-            .await
-            .map_err(|_| self.timed_out())?
-            .map_err(|source| ClientError::NoServer { address: self.address, source })?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        let exchange = async {
-            let response: Response<Incoming> =
-                sender.send_request(request).await.map_err(broken)?;
-            let status = response.status();
-            let body = Limited::new(response.into_body(), CLIENT_ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|error| self.protocol(error.to_string()))?;
-            Ok((status, body.to_bytes()))
-        };
-        let connection = std::pin::pin!(connection);
-        let exchange = std::pin::pin!(exchange);
-        // The connection only moves bytes; its end without an answer shows in the exchange.
-        match futures_util::future::select(exchange, connection).await {
-            futures_util::future::Either::Left((answer, _)) => answer,
-            futures_util::future::Either::Right((_, exchange)) => exchange.await,
-        }
+        Ok(request)
     }
 
     fn timed_out(&self) -> ClientError {

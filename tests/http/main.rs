@@ -16,8 +16,10 @@ mod entry;
 mod envelope;
 mod events;
 mod limits;
+mod listening;
 mod load;
 mod order;
+mod replay;
 mod streams;
 mod time;
 
