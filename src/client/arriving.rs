@@ -18,10 +18,13 @@ use hyper_util::rt::TokioIo;
 use crate::limits::CLIENT_ANSWER_BYTES_MAX;
 use crate::world::Stream;
 
+/// What moves the bytes of one exchange.
+type Moving = Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
+
 pub(super) struct Arriving {
     body: Incoming,
     /// Only moves bytes; how it ended shows in the body. `None` once it has.
-    connection: Option<Pin<Box<Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>>>>,
+    connection: Option<Pin<Box<Moving>>>,
     /// The connection takes it for the end when this is dropped.
     _sender: SendRequest<Full<Bytes>>,
 }
