@@ -22,6 +22,8 @@
 //! 6. Text becomes a type at the rim ([`id`], [`rpc::wire`], [`config`]); the inside does not check
 //!    again.
 //! 7. Every error gets its number in one place, `rpc::code`, exhaustively.
+//! 8. Nobody who tells an event waits for those who hear it: [`hub`] bounds what a reader may fall
+//!    behind, and the journal has the rest.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side

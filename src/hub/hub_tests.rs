@@ -195,6 +195,21 @@ async fn a_turn_that_the_journal_ended_first_is_not_told_as_running() {
 }
 
 #[tokio::test]
+async fn an_event_that_the_journal_told_first_comes_once() {
+    let mut stage = Stage::new();
+    stage.start("a", "hi");
+    let mut replaying = stage.client(stream_of("a"), Start::After(0));
+    let mut live = stage.client(stream_of("a"), Start::Now);
+    assert_eq!(replaying.read_all(), ["turn_started"]);
+    stage.publish();
+    stage.tool("a", "");
+    stage.publish();
+    assert_eq!(replaying.read_all(), ["tool_completed"]);
+    // It was published after this one was opened.
+    assert_eq!(live.read_all(), ["turn_started", "tool_completed"]);
+}
+
+#[tokio::test]
 async fn what_comes_after_the_end_of_its_turn_reaches_nobody() {
     let mut stage = Stage::new();
     stage.start("a", "hi");

@@ -81,8 +81,8 @@ impl Hub {
         start: Start,
     ) -> Result<Subscription, SubscribeError> {
         let committed = journal.last_seq();
-        let number = self.state().open(&scope, start, committed)?;
-        Ok(Subscription::new(Arc::clone(self), journal, scope, number, start, committed))
+        let (number, after) = self.state().open(&scope, start, committed)?;
+        Ok(Subscription::new(Arc::clone(self), journal, (scope, number), start, after))
     }
 
     /// Whether a stream could be opened now; it may be too late when it is.
@@ -179,16 +179,26 @@ impl State {
         if self.open < STREAMS_MAX { Ok(()) } else { Err(SubscribeError::TooMany) }
     }
 
-    fn open(&mut self, scope: &Scope, start: Start, committed: Seq) -> Result<u64, SubscribeError> {
+    /// Takes a place; returns its number and the event after which the stream begins.
+    fn open(
+        &mut self,
+        scope: &Scope,
+        start: Start,
+        committed: Seq,
+    ) -> Result<(u64, Seq), SubscribeError> {
         self.has_room(scope)?;
-        let reader = match start {
-            Start::Now => Reader::live(scope, committed, &self.running),
-            Start::After(_) | Start::KeptOnly(_) => Reader::replaying(),
+        let (reader, after) = match start {
+            // What was committed and will be published in a moment belongs to what happens now.
+            Start::Now => {
+                let reader = Reader::live(scope, self.published.unwrap_or(0), &self.running);
+                (reader, self.published.unwrap_or(committed))
+            }
+            Start::After(seq) | Start::KeptOnly(seq) => (Reader::replaying(), seq),
         };
         self.open += 1;
         self.ever_opened += 1;
         self.readers.entry(scope.clone()).or_default().insert(self.ever_opened, reader);
-        Ok(self.ever_opened)
+        Ok((self.ever_opened, after))
     }
 
     fn close(&mut self, scope: &Scope, number: u64) -> Option<Reader> {

@@ -116,7 +116,7 @@ fn in_turn(stage: &mut Stage, index: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_reader_gets_the_whole_text_and_each_event_once(

@@ -266,7 +266,7 @@ pub struct Client {
 impl Client {
     fn new(stage: &Stage, scope: Scope, start: Start) -> Self {
         let cursor = match start {
-            Start::Now => stage.journal.last_seq(),
+            Start::Now => 0,
             Start::After(seq) | Start::KeptOnly(seq) => seq,
         };
         Self {

@@ -53,15 +53,13 @@ impl Subscription {
     pub(super) fn new(
         hub: Arc<Hub>,
         journal: Arc<dyn Journal>,
-        scope: Scope,
-        number: u64,
+        (scope, number): (Scope, u64),
         start: Start,
-        committed: Seq,
+        delivered: Seq,
     ) -> Self {
-        let (delivered, after_kept) = match start {
-            Start::Now => (committed, Kept::Nothing),
-            Start::After(seq) => (seq, Kept::Nothing),
-            Start::KeptOnly(seq) => (seq, Kept::Over),
+        let after_kept = match start {
+            Start::Now | Start::After(_) => Kept::Nothing,
+            Start::KeptOnly(_) => Kept::Over,
         };
         let now = Instant::now();
         Self {
