@@ -15,7 +15,7 @@ use nexus3::provider::script::{self, Fault};
 use nexus3::provider::{ModelEvent, ModelRequest, Models, ProviderError};
 use nexus3::world::{Net, World, real};
 use nexus3_sim::http_client::HttpClient;
-use nexus3_sim::model::{Answered, Asked, ModelHost, Observer, Scripted, Shown};
+use nexus3_sim::model::{Answered, Asked, ModelHost, Observer, Received, Scripted, Shown};
 use nexus3_sim::pipes::Pipes;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -83,7 +83,7 @@ type Outcome = (Vec<ModelEvent>, Option<ProviderError>, Duration);
 struct Notes(Mutex<Vec<Asked>>);
 
 impl Observer for Notes {
-    fn asked(&self, asked: &Asked) {
+    fn asked(&self, asked: &Asked, _: &Received<'_>) {
         self.0.lock().expect("no test panics here").push(asked.clone());
     }
 }

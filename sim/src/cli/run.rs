@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             Err(verdict) => return Ok(verdict),
         }
     }
-    let tracing = arguments.trace.then(trace::Tracing::install);
+    let tracing = arguments.trace.then(trace::Tracing::default);
     let started = Instant::now();
     let mut sum = Sum::default();
     for (file, scenario) in &scenarios {
@@ -59,7 +59,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             None => scenario.seed..scenario.seed + 1,
         };
         for seed in seeds {
-            let played = play::play(scenario, seed);
+            let tracer = tracing.as_ref().map(trace::Tracing::tracer);
+            let played = play::play_traced(scenario, seed, tracer);
             if let Some(tracing) = &tracing {
                 output::text(&tracing.take());
                 output::text(&played.transcript);

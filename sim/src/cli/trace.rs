@@ -3,11 +3,13 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::play::Tracer;
 
 /// Collects traced lines. Cloning shares them.
 #[derive(Clone, Debug, Default)]
@@ -16,18 +18,14 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    pub fn install() -> Self {
-        let tracing = Self::default();
-        let layer = tracing_subscriber::fmt::layer()
-            .with_writer(tracing.clone())
+    /// Sees everything in one run.
+    pub fn tracer(&self) -> Tracer {
+        tracing_subscriber::fmt::layer()
+            .with_writer(self.clone())
             .with_ansi(false)
-            .with_timer(VirtualTime);
-        let installed = tracing_subscriber::registry()
-            .with(tracing_subscriber::filter::LevelFilter::TRACE)
-            .with(layer)
-            .try_init();
-        installed.expect("only this installs a subscriber");
-        tracing
+            .with_timer(VirtualTime)
+            .with_filter(LevelFilter::TRACE)
+            .boxed()
     }
 
     /// What was traced since the last time.

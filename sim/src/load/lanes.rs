@@ -28,7 +28,7 @@ use super::{Carried, Load, LoadError};
 use crate::disk::{Disk, Item};
 use crate::hosts;
 use crate::machine::{Acting, HOME, Machine, PROJECT, Raised, SplitMix, TurmoilNet, VirtualClock};
-use crate::model::{Asked, ModelHost, Observer, Scripted};
+use crate::model::{Asked, ModelHost, Observer, Received, Scripted};
 use crate::pipes::Pipes;
 use crate::scenario::SERVER;
 
@@ -40,7 +40,7 @@ const SCRIPT: &str = "/project/load.toml";
 struct Unwatched;
 
 impl Observer for Unwatched {
-    fn asked(&self, _: &Asked) {}
+    fn asked(&self, _: &Asked, _: &Received<'_>) {}
 }
 
 pub fn turmoil(load: &Load, seed: u64) -> Result<Carried, LoadError> {

@@ -21,19 +21,26 @@ const HANDLES_MAX: usize = 1024 * 1024;
 /// The sockets of one host. Cloning shares the count.
 #[derive(Clone, Debug, Default)]
 pub struct TurmoilNet {
-    open: Arc<AtomicUsize>,
+    /// Connections it made, and connections it accepted.
+    made: Arc<AtomicUsize>,
+    accepted: Arc<AtomicUsize>,
 }
 
 impl TurmoilNet {
     /// How many connections are open. Turmoil's own count keeps those that were never made.
     pub fn open(&self) -> usize {
-        self.open.load(Ordering::Acquire)
+        self.made.load(Ordering::Acquire) + self.accepted()
     }
 
-    fn counted(&self, inner: TcpStream) -> Box<dyn Stream> {
-        self.open.fetch_add(1, Ordering::AcqRel);
-        Box::new(Counted { inner, open: Arc::clone(&self.open) })
+    /// How many of them others made.
+    pub fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::Acquire)
     }
+}
+
+fn counted(inner: TcpStream, open: &Arc<AtomicUsize>) -> Box<dyn Stream> {
+    open.fetch_add(1, Ordering::AcqRel);
+    Box::new(Counted { inner, open: Arc::clone(open) })
 }
 
 impl Net for TurmoilNet {
@@ -49,7 +56,7 @@ impl Net for TurmoilNet {
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
             let stream = TcpStream::connect(address).await?;
-            Ok(self.counted(stream))
+            Ok(counted(stream, &self.made))
         })
     }
 
@@ -73,7 +80,7 @@ impl Listener for Bound {
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
             let (stream, _) = self.inner.accept().await?;
-            Ok(self.net.counted(stream))
+            Ok(counted(stream, &self.net.accepted))
         })
     }
 }

@@ -28,7 +28,7 @@ use nexus3::world::{Listener, Net, Stream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-pub use observer::{Answered, Asked, Observer, Shown};
+pub use observer::{Answered, Asked, Observer, Received, Shown};
 pub use scripted::Scripted;
 
 /// A whole conversation has to fit.
@@ -169,7 +169,7 @@ impl Desk {
         } else {
             self.script.refuse("only POST /chat/completions is answered here")
         };
-        self.observer.asked(&asked);
+        self.observer.asked(&asked, &Received { headers: &head.headers, body: &body });
         Ok(reply)
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     struct Nobody;
 
     impl Observer for Nobody {
-        fn asked(&self, _: &Asked) {}
+        fn asked(&self, _: &Asked, _: &Received<'_>) {}
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! What whoever watches a run learns of a request to a model. Types only.
 
+use bytes::Bytes;
+use http::HeaderMap;
 use nexus3::provider::script::{Fault, Question};
 
 /// How much of the last message is shown.
@@ -7,7 +9,14 @@ const SHOWN_CHARS_MAX: usize = 80;
 
 /// Watches the model host. It is told before the first byte of an answer, and must not wait.
 pub trait Observer: Send + Sync {
-    fn asked(&self, asked: &Asked);
+    fn asked(&self, asked: &Asked, received: &Received<'_>);
+}
+
+/// A request as it arrived, whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    pub headers: &'a HeaderMap,
+    pub body: &'a Bytes,
 }
 
 /// One request to a model.

@@ -2,15 +2,18 @@
 //! simulated machine, with scripted models and clients around it. One seed decides everything.
 
 mod checker; // asks the server how it is when all is over
-mod checks; // invariants and expectations
 mod client; // plays the calls of one client
 mod director; // which step when
+mod exchanges; // watches the server's way to its models
 mod expect; // what a step expects
+mod expected; // what the file expects at the end
 mod faults; // what goes wrong when
 mod files; // what is on the disk
+mod invariants; // what holds in every run
+mod log; // what was logged
 mod models; // watches the model host
+mod observed; // what can be seen from outside
 mod programs; // scripted programs
-mod schema; // results against the published document
 mod server; // the server's host
 pub mod snapshot; // transcripts that are kept
 mod theatre; // all hosts
@@ -18,10 +21,13 @@ mod transcript; // what happened
 
 use std::time::Duration;
 
+pub use log::Tracer;
+
 use checker::Survey;
-use checks::Finding;
 use director::Director;
 use faults::Faults;
+use invariants::{End, Invariants, Seen};
+use log::Log;
 use theatre::Theatre;
 
 use crate::disk::View;
@@ -49,100 +55,189 @@ pub struct Played {
 
 /// Plays a scenario with a seed. One at a time in a process.
 pub fn play(scenario: &Scenario, seed: u64) -> Played {
+    play_traced(scenario, seed, None)
+}
+
+/// Plays a scenario while somebody looks at all that is traced.
+pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Played {
     machine::align_task_ids();
-    let mut theatre = Theatre::open(scenario, seed);
-    let mut director = Director::new(scenario);
-    let mut faults = Faults::new(&scenario.faults, seed, &theatre.server.disk);
-    let mut findings = Vec::new();
-    let ended = steps(scenario, &mut theatre, &mut director, &mut faults);
-    let survey = match ended {
-        Ok(()) => calm(scenario, &mut theatre, &director, &mut faults, &mut findings),
+    let log = Log::default();
+    let _listening = log.listen(tracer);
+    let theatre = Theatre::open(scenario, seed);
+    let faults = Faults::new(&scenario.faults, seed, &theatre.server.disk);
+    let mut run = Run {
+        scenario,
+        theatre,
+        director: Director::new(scenario),
+        faults,
+        invariants: Invariants::new(scenario),
+        log,
+    };
+    let mut failures = Vec::new();
+    let survey = match run.steps() {
+        Ok(()) => run.calm(&mut failures),
         Err(problem) => {
-            findings.push(Finding::plain(problem));
+            failures.push(problem);
+            run.at_end(None, None);
             None
         }
     };
-    findings.extend(checks::expected(&theatre, scenario, survey.as_ref()));
-    findings.extend(checks::secrets(&theatre, scenario));
-    epilogue(&theatre, scenario, survey.as_ref());
-    let ignored = |finding: &Finding| {
-        finding.invariant.is_some_and(|invariant| scenario.expect.ignore.contains_key(&invariant))
-    };
-    let mut failures = director.failures;
-    failures.extend(findings.iter().filter(|finding| !ignored(finding)).map(|finding| {
-        match finding.invariant {
-            Some(invariant) => format!("invariant {invariant:?}: {}", finding.what).to_lowercase(),
-            None => finding.what.clone(),
-        }
-    }));
-    Played {
-        transcript: theatre.transcript.text(),
-        failures,
-        virtual_time: theatre.elapsed(),
-        turns: theatre.models.model_calls().values().sum(),
-        order: theatre.transcript.order(),
-    }
+    failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref()));
+    epilogue(&run.theatre, scenario, survey.as_ref());
+    run.played(failures)
 }
 
-/// Plays all steps, with everything that goes wrong meanwhile.
-fn steps(
-    scenario: &Scenario,
-    theatre: &mut Theatre,
-    director: &mut Director<'_>,
-    faults: &mut Faults,
-) -> Result<(), String> {
-    // What is wrong from the start is wrong before the server starts.
-    faults.advance(theatre);
-    while !director.is_done() {
-        if theatre.elapsed() > scenario.limit.0 {
-            let open = director.unfinished().join(", ");
-            return Err(format!("the limit of {} is over, and not: {open}", scenario.limit));
-        }
-        theatre.step()?;
-        faults.advance(theatre);
-        director.advance(theatre);
-    }
-    Ok(())
+/// A run while it goes on.
+struct Run<'a> {
+    scenario: &'a Scenario,
+    theatre: Theatre,
+    director: Director<'a>,
+    faults: Faults,
+    invariants: Invariants,
+    log: Log,
 }
 
-/// Faults stop, links heal, the server is up; then it must come to rest, and end without a trace.
-fn calm(
-    scenario: &Scenario,
-    theatre: &mut Theatre,
-    director: &Director<'_>,
-    faults: &mut Faults,
-    findings: &mut Vec<Finding>,
-) -> Option<Survey> {
-    faults.end_all(theatre);
-    let until = theatre.elapsed() + CALM_MAX;
-    let stopped_by_a_step = !theatre.server.is_up() && stops(scenario);
-    let survey = if stopped_by_a_step {
-        None
-    } else {
-        let survey = look(theatre, director, until);
-        match &survey {
-            Ok(survey) => {
-                let start = theatre.server.process().starts;
-                findings.extend(checks::survey(survey, director, start));
+impl Run<'_> {
+    /// Plays all steps, with everything that goes wrong meanwhile.
+    fn steps(&mut self) -> Result<(), String> {
+        // What is wrong from the start is wrong before the server starts.
+        self.faults.advance(&mut self.theatre);
+        while !self.director.is_done() {
+            if self.theatre.elapsed() > self.scenario.limit.0 {
+                let open = self.director.unfinished().join(", ");
+                return Err(format!(
+                    "the limit of {} is over, and not: {open}",
+                    self.scenario.limit
+                ));
             }
-            Err(problem) => findings.push(Finding::plain(problem.clone())),
+            self.theatre.step()?;
+            self.faults.advance(&mut self.theatre);
+            let ended = self.director.ended;
+            self.director.advance(&mut self.theatre);
+            self.observe();
+            if self.director.ended > ended {
+                let seen = seen(&self.theatre, &self.director, &self.log);
+                self.invariants.after_step(&seen);
+            }
         }
-        theatre.server.process().signals.raise();
-        survey.ok()
-    };
-    match ended(theatre, until) {
-        Ok(connections) => findings.extend(checks::at_end(theatre, connections)),
-        Err(problem) => findings.push(Finding::plain(problem)),
+        Ok(())
     }
-    survey
+
+    /// Lets the invariants hear of what was observed in a tick.
+    fn observe(&mut self) {
+        let observed = self.theatre.observed.take();
+        if observed.is_empty() {
+            return;
+        }
+        let seen = seen(&self.theatre, &self.director, &self.log);
+        for observation in &observed {
+            self.invariants.on(observation, &seen);
+        }
+    }
+
+    /// Faults stop, links heal, the server is up; then it must come to rest, and end without a trace.
+    fn calm(&mut self, failures: &mut Vec<String>) -> Option<Survey> {
+        self.faults.end_all(&mut self.theatre);
+        let until = self.theatre.elapsed() + CALM_MAX;
+        let stopped_by_a_step = !self.theatre.server.is_up() && stops(self.scenario);
+        let survey = if stopped_by_a_step {
+            None
+        } else {
+            let survey = self.look(until);
+            self.theatre.server.process().signals.raise();
+            survey.map_err(|problem| failures.push(problem)).ok()
+        };
+        let ended = self.wait(until, "the server does not stop", |theatre| {
+            (!theatre.server.is_up()).then_some(())
+        });
+        let left_behind = match ended {
+            Ok(()) => Some(self.theatre.left_behind()),
+            Err(problem) => {
+                failures.push(problem);
+                None
+            }
+        };
+        self.at_end(survey.as_ref(), left_behind);
+        survey
+    }
+
+    fn at_end(&mut self, survey: Option<&Survey>, left_behind: Option<Vec<String>>) {
+        self.observe();
+        let seen = seen(&self.theatre, &self.director, &self.log);
+        self.invariants.at_end(&seen, &End { survey, left_behind });
+    }
+
+    /// Asks the server at rest how it is.
+    fn look(&mut self, until: Duration) -> Result<Survey, String> {
+        if !self.theatre.is_running(SERVER) {
+            self.theatre.start(SERVER);
+        }
+        self.wait(until, "the server does not start", |theatre| {
+            if let Some(refused) = &theatre.server.process().refused {
+                return Some(Err(format!("the server does not start: {refused}")));
+            }
+            theatre.server.is_up().then_some(Ok(()))
+        })??;
+        let token = self.theatre.server.process().token.clone();
+        let requests = self.director.sendings.iter();
+        let requests = requests.map(|sending| (sending.agent.clone(), sending.request.clone()));
+        let server = self.theatre.server_address();
+        self.theatre.checker.survey(server, token, requests.collect());
+        self.wait(until, "the server does not come to rest", |theatre| {
+            theatre.checker.take_survey()
+        })
+    }
+
+    /// Lets time pass until `done` has something.
+    fn wait<T>(
+        &mut self,
+        until: Duration,
+        otherwise: &str,
+        mut done: impl FnMut(&mut Theatre) -> Option<T>,
+    ) -> Result<T, String> {
+        loop {
+            if let Some(value) = done(&mut self.theatre) {
+                return Ok(value);
+            }
+            if self.theatre.elapsed() > until {
+                return Err(otherwise.to_owned());
+            }
+            self.theatre.step()?;
+            self.observe();
+        }
+    }
+
+    /// What is left to tell; `failures` are those of the run as a whole.
+    fn played(self, failures: Vec<String>) -> Played {
+        let Self { scenario, theatre, director, invariants, .. } = self;
+        let ignored = |invariant| scenario.expect.ignore.contains_key(&invariant);
+        let violations = invariants.found(ignored).into_iter();
+        let violations = violations.map(|violation| violation.to_string());
+        Played {
+            transcript: theatre.transcript.text(),
+            failures: director.failures.into_iter().chain(failures).chain(violations).collect(),
+            virtual_time: theatre.elapsed(),
+            turns: theatre.models.model_calls().values().sum(),
+            order: theatre.transcript.order(),
+        }
+    }
 }
 
-/// Waits for the server's end and returns how many connections it left open.
-fn ended(theatre: &mut Theatre, until: Duration) -> Result<usize, String> {
-    wait(theatre, until, "the server does not stop", |theatre| {
-        (!theatre.server.is_up()).then_some(())
-    })?;
-    Ok(theatre.server.net.open())
+/// What is known at this moment.
+fn seen<'a>(theatre: &'a Theatre, director: &'a Director<'_>, log: &'a Log) -> Seen<'a> {
+    let process = theatre.server.process();
+    Seen {
+        server_start: process.starts,
+        server: process.state,
+        connections: theatre.server.net.open(),
+        accepted: theatre.server.net.accepted(),
+        sendings: &director.sendings,
+        destroyed: &director.destroyed,
+        tokens: process.secrets.clone(),
+        transcript: &theatre.transcript,
+        log,
+        disk: &theatre.server.disk,
+    }
 }
 
 fn stops(scenario: &Scenario) -> bool {
@@ -152,43 +247,6 @@ fn stops(scenario: &Scenario) -> bool {
         _ => None,
     });
     last.unwrap_or(false)
-}
-
-fn look(theatre: &mut Theatre, director: &Director<'_>, until: Duration) -> Result<Survey, String> {
-    if !theatre.is_running(SERVER) {
-        theatre.start(SERVER);
-    }
-    wait(theatre, until, "the server does not start", |theatre| {
-        if let Some(refused) = &theatre.server.process().refused {
-            return Some(Err(format!("the server does not start: {refused}")));
-        }
-        theatre.server.is_up().then_some(Ok(()))
-    })??;
-    let token = theatre.server.process().token.clone();
-    let requests = director.sendings.iter();
-    let requests = requests.map(|sending| (sending.agent.clone(), sending.request.clone()));
-    theatre.checker.survey(theatre.server_address(), token, requests.collect());
-    wait(theatre, until, "the server does not come to rest", |theatre| {
-        theatre.checker.take_survey()
-    })
-}
-
-/// Lets time pass until `done` has something.
-fn wait<T>(
-    theatre: &mut Theatre,
-    until: Duration,
-    otherwise: &str,
-    mut done: impl FnMut(&mut Theatre) -> Option<T>,
-) -> Result<T, String> {
-    loop {
-        if let Some(value) = done(theatre) {
-            return Ok(value);
-        }
-        if theatre.elapsed() > until {
-            return Err(otherwise.to_owned());
-        }
-        theatre.step()?;
-    }
 }
 
 /// The end state, in a few lines.

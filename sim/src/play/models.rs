@@ -3,21 +3,23 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::observed::{Observation, Observed, Request};
 use super::transcript::{Transcript, shown};
 use crate::hosts::now;
-use crate::model::{Answered, Asked, Observer};
+use crate::model::{Answered, Asked, Observer, Received};
 use crate::scenario::MODEL;
 
 #[derive(Debug)]
 pub struct Watching {
     transcript: Transcript,
+    observed: Observed,
     /// Held to add one line; nothing is awaited under it.
     failures: Mutex<Vec<String>>,
 }
 
 impl Watching {
-    pub fn new(transcript: Transcript) -> Self {
-        Self { transcript, failures: Mutex::default() }
+    pub fn new(transcript: Transcript, observed: Observed) -> Self {
+        Self { transcript, observed, failures: Mutex::default() }
     }
 
     pub fn failures(&self) -> Vec<String> {
@@ -26,7 +28,7 @@ impl Watching {
 }
 
 impl Observer for Watching {
-    fn asked(&self, asked: &Asked) {
+    fn asked(&self, asked: &Asked, received: &Received<'_>) {
         let Asked { number, agent, model, shown: view, answered } = asked;
         let how = match answered {
             Answered::Entry { number, fault: None } => format!("entry {number}"),
@@ -43,6 +45,11 @@ impl Observer for Watching {
             shown(&view.last)
         );
         self.transcript.note(now(), MODEL, &line);
+        self.observed.add(Observation::Asked(Request {
+            agent: agent.clone(),
+            headers: received.headers.clone(),
+            body: received.body.clone(),
+        }));
         if asked.is_failure() {
             let failure = format!("request {number} of {agent} has no answer in the script: {how}");
             self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);

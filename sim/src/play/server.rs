@@ -12,6 +12,8 @@ use nexus3::server::{Access, LogSettings, Server, Settings};
 use nexus3::world::World;
 use secrecy::SecretString;
 
+use super::exchanges::Watched;
+use super::observed::Observed;
 use super::programs;
 use super::transcript::Transcript;
 use crate::disk::Disk;
@@ -33,6 +35,7 @@ pub struct ServerHost {
     /// Counts the server's connections over all its starts.
     pub net: TurmoilNet,
     transcript: Transcript,
+    observed: Observed,
     /// Held for one look at a time; nothing is awaited under it.
     process: Mutex<Process>,
 }
@@ -53,9 +56,12 @@ pub struct Process {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessState {
+    /// It has not started, or was killed.
     #[default]
     Down,
     Up,
+    /// It ended by itself, as it was asked to.
+    Stopped,
 }
 
 impl std::fmt::Debug for ServerHost {
@@ -72,6 +78,7 @@ impl ServerHost {
         clock: VirtualClock,
         disk: Disk,
         transcript: Transcript,
+        observed: Observed,
     ) -> Self {
         let process = Process { flags: scenario.serve.clone(), ..Process::default() };
         Self {
@@ -83,6 +90,7 @@ impl ServerHost {
             clock,
             net: TurmoilNet::default(),
             transcript,
+            observed,
             process: Mutex::new(process),
         }
     }
@@ -102,6 +110,7 @@ impl ServerHost {
             process.starts += 1;
             process.signals = Arc::default();
             process.refused = None;
+            process.state = ProcessState::Down;
             (Arc::clone(&process.signals), process.starts)
         };
         let bound = match self.settings() {
@@ -122,13 +131,13 @@ impl ServerHost {
                 }
                 server.run().await;
                 self.transcript.note(now(), SERVER, "has stopped");
+                self.process().state = ProcessState::Stopped;
             }
             Err(problem) => {
                 self.transcript.note(now(), SERVER, &format!("cannot start: {problem}"));
                 self.process().refused = Some(problem);
             }
         }
-        self.process().state = ProcessState::Down;
     }
 
     fn settings(&self) -> Result<Settings, String> {
@@ -159,7 +168,9 @@ impl ServerHost {
             signals,
             vars: self.env.clone(),
         };
-        machine.world(seed)
+        let world = machine.world(seed);
+        let http = Arc::new(Watched::new(world.http, self.observed.clone()));
+        World { http, ..world }
     }
 }
 

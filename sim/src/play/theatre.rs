@@ -12,6 +12,7 @@ use turmoil::Sim;
 
 use super::client::{self, Desk};
 use super::models::Watching;
+use super::observed::Observed;
 use super::server::{ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
 use super::{CHECKER, checker, files};
@@ -29,6 +30,8 @@ pub struct Theatre {
     pub models: Arc<Scripted>,
     pub watching: Arc<Watching>,
     pub transcript: Transcript,
+    /// What was observed and the invariants have not heard of.
+    pub observed: Observed,
     /// What a power cut leaves is drawn from here.
     chance: SplitMix,
 }
@@ -60,16 +63,24 @@ impl Theatre {
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
-        let watching = Arc::new(Watching::new(transcript.clone()));
+        let observed = Observed::default();
+        let watching = Arc::new(Watching::new(transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
-        let observer: Arc<dyn Observer> = Arc::clone(&watching) as _;
-        let base_url = hosts::add_models(&mut sim, &models, &observer);
+        let watcher: Arc<dyn Observer> = Arc::clone(&watching) as _;
+        let base_url = hosts::add_models(&mut sim, &models, &watcher);
         let where_models_are = match scenario.wire {
             Wire::Openai | Wire::Anthropic => base_url,
             Wire::Script => SCRIPT.to_owned(),
         };
-        let server =
-            ServerHost::new(scenario, seed, &where_models_are, clock, disk, transcript.clone());
+        let server = ServerHost::new(
+            scenario,
+            seed,
+            &where_models_are,
+            clock,
+            disk,
+            transcript.clone(),
+            observed.clone(),
+        );
         let server = Arc::new(server);
         {
             let server = Arc::clone(&server);
@@ -89,6 +100,7 @@ impl Theatre {
             models,
             watching,
             transcript,
+            observed,
             chance: SplitMix::named(seed, "crash"),
         };
         for name in scenario.clients() {

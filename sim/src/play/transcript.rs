@@ -51,6 +51,11 @@ impl Transcript {
         self.state().lines.push(format!("{:>9}  {what:WHO_WIDTH$}  {how}", "end"));
     }
 
+    /// The lines after the first `count`.
+    pub fn since(&self, count: usize) -> Vec<String> {
+        self.state().lines.get(count..).unwrap_or_default().to_vec()
+    }
+
     pub fn text(&self) -> String {
         let mut text = self.state().lines.join("\n");
         text.push('\n');

@@ -35,7 +35,8 @@ pub(super) struct ScenarioForm {
     /// Flags of `nexus3 serve`.
     #[serde(default)]
     pub(super) serve: Vec<ServeFlag>,
-    /// The server's environment variables.
+    /// The server's environment variables. What a provider takes its key from, and whatever ends in
+    /// `_KEY`, `_TOKEN`, `_SECRET` or `_CANARY`, is a secret, which must not turn up anywhere.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     /// The keys of config.json.

@@ -142,6 +142,24 @@ pub enum Invariant {
     Schema,
 }
 
+impl Invariant {
+    /// As `ignore` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Answers => "answers",
+            Self::Order => "order",
+            Self::Once => "once",
+            Self::Durable => "durable",
+            Self::Events => "events",
+            Self::Ceiling => "ceiling",
+            Self::Window => "window",
+            Self::Bounds => "bounds",
+            Self::Schema => "schema",
+        }
+    }
+}
+
 impl Scenario {
     /// Reads a scenario. The problems come in the order of the text.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, Vec<Problem>> {

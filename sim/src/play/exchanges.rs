@@ -1,0 +1,103 @@
+//! The server's way out to its models, watched: when an exchange begins for an agent, and when it is
+//! over. What goes through it is neither changed nor delayed.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http::Request;
+use nexus3::provider::script::AGENT_HEADER;
+use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse};
+
+use super::observed::{Observation, Observed};
+
+pub struct Watched {
+    inner: Arc<dyn Http>,
+    observed: Observed,
+}
+
+impl Watched {
+    pub fn new(inner: Arc<dyn Http>, observed: Observed) -> Self {
+        Self { inner, observed }
+    }
+}
+
+impl Http for Watched {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
+        Box::pin(async move {
+            let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
+            let exchange = agent.map(|agent| Exchange::begin(agent, &self.observed));
+            let response = self.inner.send(request).await?;
+            let body = Box::pin(Answer { body: response.body, _exchange: exchange });
+            Ok(HttpResponse { body, ..response })
+        })
+    }
+}
+
+/// An exchange that is open as long as this is held.
+struct Exchange {
+    agent: String,
+    observed: Observed,
+}
+
+impl Exchange {
+    fn begin(agent: &str, observed: &Observed) -> Self {
+        observed.add(Observation::AskBegan { agent: agent.to_owned() });
+        Self { agent: agent.to_owned(), observed: observed.clone() }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.observed.add(Observation::AskEnded { agent: self.agent.clone() });
+    }
+}
+
+struct Answer {
+    body: HttpBody,
+    _exchange: Option<Exchange>,
+}
+
+impl Stream for Answer {
+    type Item = Result<Bytes, HttpError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.body.as_mut().poll_next(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+
+    /// Answers everything with an empty body.
+    struct Empty;
+
+    impl Http for Empty {
+        fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
+            let body = Box::pin(futures_util::stream::empty());
+            let response = HttpResponse { status: StatusCode::OK, headers: HeaderMap::new(), body };
+            Box::pin(std::future::ready(Ok(response)))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_exchange_is_open_until_nobody_holds_its_answer() {
+        let observed = Observed::default();
+        let http = Watched::new(Arc::new(Empty), observed.clone());
+        let request =
+            || Request::builder().header(AGENT_HEADER, "scout").body(Bytes::new()).unwrap();
+        let response = http.send(request()).await.unwrap();
+        let taken = observed.take();
+        assert!(matches!(taken.as_slice(), [Observation::AskBegan { agent }] if agent == "scout"));
+        drop(response);
+        let taken = observed.take();
+        assert!(matches!(taken.as_slice(), [Observation::AskEnded { agent }] if agent == "scout"));
+        drop(http.send(request()));
+        assert!(observed.take().is_empty(), "what was never sent is no exchange");
+    }
+}

@@ -1,0 +1,39 @@
+//! What the `[expect]` of a scenario says of its end.
+
+use super::checker::Survey;
+use super::files;
+use super::theatre::Theatre;
+use crate::scenario::{Expect, Scenario, Wire};
+
+/// What is not as `[expect]` says, a sentence each.
+pub fn unmet(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) -> Vec<String> {
+    let expect = &scenario.expect;
+    let mut findings = files::unexpected(&theatre.server.disk, &expect.files);
+    if let (Some(expected), Some(survey)) = (&expect.agents, survey) {
+        let mut found: Vec<&str> =
+            survey.agents.iter().map(|agent| agent.agent_id.as_str()).collect();
+        let mut expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        if found != expected {
+            findings.push(format!("expected the agents {expected:?}, found {found:?}"));
+        }
+    }
+    match scenario.wire {
+        Wire::Openai | Wire::Anthropic => findings.extend(model_calls(theatre, expect)),
+        // The script is played inside the server, where nobody counts; the transcript says so.
+        Wire::Script => {}
+    }
+    findings.extend(theatre.watching.failures());
+    findings
+}
+
+fn model_calls(theatre: &Theatre, expect: &Expect) -> Vec<String> {
+    let calls = theatre.models.model_calls();
+    let differs = |(agent, expected): (&String, &u64)| {
+        let found = calls.get(agent).copied().unwrap_or(0);
+        let what = format!("expected {expected} model calls of {agent}, found {found}");
+        (found != *expected).then_some(what)
+    };
+    expect.model_calls.iter().filter_map(differs).collect()
+}

@@ -1,0 +1,163 @@
+//! The invariant `answers`: every accepted send has exactly one outcome, and everybody who hears of
+//! it hears the same: its caller, who repeats it, who asks for it later, and the server at rest.
+
+use std::collections::BTreeMap;
+
+use nexus3::rpc::code::Code;
+use nexus3::rpc::method::{GetRequestResult, RequestStatus, SendResult};
+use serde_json::Value;
+
+use super::{Check, End, Invariant, Observation, Seen};
+use crate::play::checker::Survey;
+use crate::play::director::{Sending, Told};
+use crate::play::observed::Answer;
+
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// What was told first, by the start of the server, the agent and the request.
+    outcomes: BTreeMap<(u64, String, String), Value>,
+    /// How many of the sends have been looked at.
+    looked_at: usize,
+}
+
+impl Check for Answers {
+    fn invariant(&self) -> Invariant {
+        Invariant::Answers
+    }
+
+    fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
+        let Observation::Answered(Answer { server_start, method, agent, result }) = observation
+        else {
+            return Vec::new();
+        };
+        let (Some(agent), "get_request", Ok(result)) = (agent, method.as_str(), result) else {
+            return Vec::new();
+        };
+        let Ok(known) = serde_json::from_value::<GetRequestResult>(result.clone()) else {
+            // What does not even fit is told by `schema`.
+            return Vec::new();
+        };
+        let outcome = match known.status {
+            RequestStatus::Queued | RequestStatus::Running => None,
+            RequestStatus::Completed
+        | RequestStatus::Cancelled
+        | RequestStatus::Failed
+        | RequestStatus::Interrupted => {
+                let error = known.error.as_ref();
+                known.result.as_ref().map(of_result).or_else(|| error.map(of_error))
+            }
+        };
+        let key = (*server_start, agent.clone(), known.request_id.to_string());
+        self.told(key, outcome, seen).into_iter().collect()
+    }
+
+    fn after_step(&mut self, seen: &Seen<'_>) -> Vec<String> {
+        let new = seen.sendings.get(self.looked_at..).unwrap_or_default();
+        self.looked_at = seen.sendings.len();
+        let mut found = Vec::new();
+        for sending in new {
+            let outcome = match &sending.outcome {
+                Told::Result(result) => Some(result.clone()),
+                Told::Error(error) if error.code == Code::Outside.number() => Some(of_error(error)),
+                // Other errors refuse a send, which may then be made again.
+                Told::Error(_) | Told::Accepted | Told::Nothing => None,
+            };
+            let key =
+                (sending.server_start, sending.agent.to_string(), sending.request.to_string());
+            found.extend(self.told(key, outcome, seen));
+        }
+        found
+    }
+
+    fn at_end(&mut self, seen: &Seen<'_>, end: &End<'_>) -> Vec<String> {
+        let mut found = self.after_step(seen);
+        found.extend(end.survey.into_iter().flat_map(|survey| compare(survey, seen)));
+        found
+    }
+}
+
+impl Answers {
+    /// Remembers an outcome; says what is wrong where there was another one before.
+    fn told(
+        &mut self,
+        key: (u64, String, String),
+        outcome: Option<Value>,
+        seen: &Seen<'_>,
+    ) -> Option<String> {
+        // The requests of an agent that was destroyed may belong to the one before or after.
+        if seen.destroyed.contains(&key.1) {
+            return None;
+        }
+        let outcome = outcome?;
+        let problem = format!("{} of {}: it was told two outcomes", key.2, key.1);
+        let first = self.outcomes.entry(key).or_insert_with(|| outcome.clone());
+        (*first != outcome).then_some(problem)
+    }
+}
+
+/// What the server at rest says, against what clients were told.
+fn compare(survey: &Survey, seen: &Seen<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    // What an earlier process was asked is gone with it until there is a store.
+    for sending in seen.sendings.iter().filter(|sending| sending.server_start == seen.server_start)
+    {
+        let key = (sending.agent.clone(), sending.request.clone());
+        let problem = match survey.requests.get(&key) {
+            Some(Some(known)) => disagree(sending, known),
+            Some(None) if seen.destroyed.contains(sending.agent.as_str()) => None,
+            Some(None) if survey.conversations.contains_key(&sending.agent) => lost(sending),
+            // The agent is gone, and its requests with it.
+            Some(None) | None => None,
+        };
+        let problem =
+            problem.map(|problem| format!("{} of {}: {problem}", sending.request, sending.agent));
+        found.extend(problem);
+    }
+    found
+}
+
+/// How an outcome that is known differs from what the caller was told.
+fn disagree(sending: &Sending, known: &GetRequestResult) -> Option<String> {
+    let ended = match known.status {
+        RequestStatus::Queued | RequestStatus::Running => {
+            return Some("it has not ended".to_owned());
+        }
+        RequestStatus::Completed
+        | RequestStatus::Cancelled
+        | RequestStatus::Failed
+        | RequestStatus::Interrupted => known,
+    };
+    match &sending.outcome {
+        Told::Nothing | Told::Accepted => None,
+        Told::Result(told) => {
+            let kept = ended.result.as_ref().map(of_result).unwrap_or_default();
+            (*told != kept).then(|| "its caller was told another result".to_owned())
+        }
+        Told::Error(told) => {
+            // A refused repetition of a known id is an answer to the repetition.
+            let refused = (-32003..=-32001).contains(&told.code);
+            let same = ended.error.as_ref() == Some(told);
+            (!refused && !same).then(|| "its caller was told another error".to_owned())
+        }
+    }
+}
+
+/// A send that was taken and that nobody knows of any more.
+fn lost(sending: &Sending) -> Option<String> {
+    match &sending.outcome {
+        Told::Result(_) | Told::Accepted => Some("it was taken and is not known".to_owned()),
+        Told::Error(_) | Told::Nothing => None,
+    }
+}
+
+fn of_result(result: &SendResult) -> Value {
+    serde_json::to_value(result).expect("a result has only string keys")
+}
+
+fn of_error(error: &nexus3::rpc::wire::ErrorObject) -> Value {
+    serde_json::to_value(error).expect("an error has only string keys")
+}
+
+#[cfg(test)]
+#[path = "answers_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! The invariants: what holds in every run, whatever its file says. Each is a [`Check`] that hears of
+//! everything observed, in order, looks around after every step, and once more at the end.
+//! They only look: nothing here calls the server, takes virtual time or writes a line of the run.
+
+mod answers; // one answer to each send
+mod bounds; // nothing is left, and no limit is exceeded
+mod conversation; // a model request as messages
+mod order; // one turn at a time, in order
+mod pairs; // each tool call with its result
+mod schema; // answers as published
+mod window; // no secret anywhere
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use secrecy::SecretString;
+
+use super::checker::Survey;
+use super::director::Sending;
+use super::log::Log;
+use super::observed::Observation;
+use super::server::ProcessState;
+use super::transcript::Transcript;
+use crate::disk::Disk;
+use crate::scenario::{Invariant, Scenario};
+
+/// What is known of a run at one moment, from outside.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Which start of the server is the last.
+    pub server_start: u64,
+    pub server: ProcessState,
+    /// Connections that the server has open, and how many of them it accepted.
+    pub connections: usize,
+    pub accepted: usize,
+    pub sendings: &'a [Sending],
+    /// Agents that were destroyed: another may have the id of one by now.
+    pub destroyed: &'a BTreeSet<String>,
+    /// Every token there was.
+    pub tokens: Vec<SecretString>,
+    pub transcript: &'a Transcript,
+    pub log: &'a Log,
+    pub disk: &'a Disk,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct End<'a> {
+    /// What the server at rest says; `None` where it could not be asked.
+    pub survey: Option<&'a Survey>,
+    /// Paths that a clean end does not leave behind; `None` where the server did not end.
+    pub left_behind: Option<Vec<String>>,
+}
+
+/// One invariant. What it returns does not hold, a sentence each; the same sentence counts once.
+pub trait Check {
+    fn invariant(&self) -> Invariant;
+
+    /// Hears of something, in the order in which it happened.
+    fn on(&mut self, _: &Observation, _: &Seen<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Looks at what already must hold while the run goes on.
+    fn after_step(&mut self, _: &Seen<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Looks at what must hold once all has come to rest.
+    fn at_end(&mut self, _: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What does not hold, with the invariant it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    pub invariant: Invariant,
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invariant {}: {}", self.invariant.name(), self.what)
+    }
+}
+
+/// All invariants of one run, with what they have found.
+pub struct Invariants {
+    checks: Vec<Box<dyn Check>>,
+    found: Vec<Violation>,
+}
+
+impl fmt::Debug for Invariants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Invariants").field("found", &self.found).finish_non_exhaustive()
+    }
+}
+
+impl Invariants {
+    pub fn new(scenario: &Scenario) -> Self {
+        let checks: Vec<Box<dyn Check>> = vec![
+            Box::new(pairs::Pairs),
+            Box::new(answers::Answers::default()),
+            Box::new(order::Order::default()),
+            Box::new(window::Window::new(scenario)),
+            Box::new(bounds::Bounds::new(scenario)),
+            Box::new(schema::Schema::new()),
+        ];
+        Self { checks, found: Vec::new() }
+    }
+
+    pub fn on(&mut self, observation: &Observation, seen: &Seen<'_>) {
+        self.each(|check| check.on(observation, seen));
+    }
+
+    pub fn after_step(&mut self, seen: &Seen<'_>) {
+        self.each(|check| check.after_step(seen));
+    }
+
+    pub fn at_end(&mut self, seen: &Seen<'_>, end: &End<'_>) {
+        self.each(|check| check.at_end(seen, end));
+    }
+
+    /// What does not hold and may not be broken, in the order in which it was found.
+    pub fn found(self, ignored: impl Fn(Invariant) -> bool) -> Vec<Violation> {
+        self.found.into_iter().filter(|violation| !ignored(violation.invariant)).collect()
+    }
+
+    fn each(&mut self, mut look: impl FnMut(&mut dyn Check) -> Vec<String>) {
+        for check in &mut self.checks {
+            for what in look(check.as_mut()) {
+                let violation = Violation { invariant: check.invariant(), what };
+                if !self.found.contains(&violation) {
+                    self.found.push(violation);
+                }
+            }
+        }
+    }
+}
+
+/// What the tests of the invariants are made of.
+#[cfg(test)]
+#[path = "seen_tests.rs"]
+mod seen_tests;

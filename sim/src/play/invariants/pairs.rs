@@ -1,0 +1,74 @@
+//! The invariant `pairs`: every tool call in every conversation has exactly one result, in order. In
+//! each model request as it arrived, and in what the server at rest says.
+
+use nexus3::agent::check_pairs;
+
+use super::{Check, End, Invariant, Observation, Seen, conversation};
+
+#[derive(Debug)]
+pub struct Pairs;
+
+impl Check for Pairs {
+    fn invariant(&self) -> Invariant {
+        Invariant::Pairs
+    }
+
+    fn on(&mut self, observation: &Observation, _: &Seen<'_>) -> Vec<String> {
+        let Observation::Asked(request) = observation else {
+            return Vec::new();
+        };
+        let messages = conversation::read(&request.body).unwrap_or_default();
+        let broken = check_pairs(messages.iter()).err();
+        broken
+            .map(|broken| format!("{} asks a model: {broken}", request.agent))
+            .into_iter()
+            .collect()
+    }
+
+    fn at_end(&mut self, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
+        let conversations = end.survey.map(|survey| &survey.conversations).into_iter().flatten();
+        let broken = conversations.filter_map(|(agent, messages)| {
+            let broken = check_pairs(messages.iter().map(AsRef::as_ref)).err()?;
+            Some(format!("{agent}: {broken}"))
+        });
+        broken.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::seen_tests::{Run, asked, survey};
+    use super::*;
+
+    fn call(id: &str) -> serde_json::Value {
+        json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": "{}"}})
+    }
+
+    #[test]
+    fn a_model_request_with_an_unanswered_call_is_seen() {
+        let run = Run::default();
+        let check =
+            |messages| Pairs.on(&asked("scout", &json!({"messages": messages})), &run.seen());
+        let asks =
+            json!({"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]});
+        let result = |id| json!({"role": "tool", "tool_call_id": id, "content": "ok"});
+        assert_eq!(check(json!([asks, result("a"), result("b")])), Vec::<String>::new());
+        let open = "scout asks a model: b has no result";
+        assert_eq!(check(json!([asks, result("a")])), [open]);
+        let swapped = "scout asks a model: message 0 answers no call";
+        assert_eq!(check(json!([result("a"), asks])), [swapped]);
+    }
+
+    #[test]
+    fn a_conversation_at_rest_is_paired() {
+        let run = Run::default();
+        let asks = json!({"role": "assistant", "content": "", "tool_calls": [
+            {"id": "c", "name": "echo", "arguments": {}}
+        ]});
+        let survey = survey("scout", &[asks]);
+        let end = End { survey: Some(&survey), left_behind: None };
+        assert_eq!(Pairs.at_end(&run.seen(), &end), ["scout: c has no result"]);
+    }
+}

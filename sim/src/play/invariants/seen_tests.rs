@@ -1,0 +1,102 @@
+//! What the tests of the invariants are made of: a run that never was, as it would have been seen.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nexus3::id::{AgentId, RequestId};
+use secrecy::SecretString;
+use serde_json::Value;
+
+use super::super::checker::Survey;
+use super::super::director::{Sending, Told};
+use super::super::log::Log;
+use super::super::observed::{Answer, Observation, Request};
+use super::super::server::ProcessState;
+use super::super::transcript::Transcript;
+use super::Seen;
+use crate::disk::Disk;
+
+/// A quiet run with a server that has been started once.
+pub struct Run {
+    pub server_start: u64,
+    pub server: ProcessState,
+    pub connections: usize,
+    pub accepted: usize,
+    pub sendings: Vec<Sending>,
+    pub destroyed: BTreeSet<String>,
+    pub tokens: Vec<SecretString>,
+    pub transcript: Transcript,
+    pub log: Log,
+    pub disk: Disk,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            server_start: 1,
+            server: ProcessState::Up,
+            connections: 0,
+            accepted: 0,
+            sendings: Vec::new(),
+            destroyed: BTreeSet::new(),
+            tokens: Vec::new(),
+            transcript: Transcript::default(),
+            log: Log::default(),
+            disk: Disk::new(|| Timestamp::UNIX_EPOCH),
+        }
+    }
+}
+
+impl Run {
+    pub fn seen(&self) -> Seen<'_> {
+        Seen {
+            server_start: self.server_start,
+            server: self.server,
+            connections: self.connections,
+            accepted: self.accepted,
+            sendings: &self.sendings,
+            destroyed: &self.destroyed,
+            tokens: self.tokens.clone(),
+            transcript: &self.transcript,
+            log: &self.log,
+            disk: &self.disk,
+        }
+    }
+}
+
+/// What a server with one agent says, which knows no request.
+pub fn survey(agent: &str, messages: &[Value]) -> Survey {
+    let read = |message: &Value| serde_json::from_value(message.clone()).unwrap();
+    let messages = messages.iter().map(|message| Arc::new(read(message))).collect();
+    let mut survey = Survey::default();
+    survey.conversations.insert(AgentId::parse(agent).unwrap(), messages);
+    survey
+}
+
+/// To the agent `scout`: made at one second of the run, told at the next.
+pub fn sending(id: &str, made: u64, outcome: Told) -> Sending {
+    Sending {
+        agent: AgentId::parse("scout").unwrap(),
+        request: RequestId::parse(id).unwrap(),
+        server_start: 1,
+        made: Duration::from_secs(made),
+        told: Duration::from_secs(made + 1),
+        outcome,
+    }
+}
+
+pub fn asked(agent: &str, body: &Value) -> Observation {
+    let body = body.to_string().into();
+    Observation::Asked(Request { agent: agent.to_owned(), body, ..Request::default() })
+}
+
+pub fn answered(method: &str, agent: Option<&str>, result: Value) -> Observation {
+    Observation::Answered(Answer {
+        server_start: 1,
+        method: method.to_owned(),
+        agent: agent.map(str::to_owned),
+        result: Ok(result),
+    })
+}

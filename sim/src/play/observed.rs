@@ -1,0 +1,64 @@
+//! What can be observed of a run from outside while it goes on, in the order in which it happened.
+//! Whoever observes adds; the invariants take. It changes nothing in the run.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use nexus3::rpc::wire::ErrorObject;
+use serde_json::Value;
+
+/// One thing that was observed.
+#[derive(Clone, Debug)]
+pub enum Observation {
+    /// The server began to ask a model for an agent, as it left the server.
+    AskBegan { agent: String },
+    /// The answer has ended, or nobody waits for it any more.
+    AskEnded { agent: String },
+    /// A model request as it arrived.
+    Asked(Request),
+    /// A client's call was answered.
+    Answered(Answer),
+}
+
+/// A request to a model, whole.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub agent: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Which start of the server was asked.
+    pub server_start: u64,
+    pub method: String,
+    /// The agent in the path of the call.
+    pub agent: Option<String>,
+    pub result: Result<Value, ErrorObject>,
+}
+
+/// Shared by everybody who observes. It is emptied with every tick, which bounds it by what the hosts
+/// can do in one.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Held to add one or to take all; nothing is awaited under it.
+    waiting: Arc<Mutex<Vec<Observation>>>,
+}
+
+impl Observed {
+    pub fn add(&self, observation: Observation) {
+        self.waiting().push(observation);
+    }
+
+    /// What was observed since the last time.
+    pub fn take(&self) -> Vec<Observation> {
+        std::mem::take(&mut self.waiting())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Observation>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,40 @@
+//! The invariants are held against whole runs, while these go on: a secret that an agent is named
+//! after is found everywhere it gets to.
+
+use nexus3_sim::play;
+use nexus3_sim::scenario::Scenario;
+
+const LEAK: &str = r#"
+schema = 1
+about  = "An agent is called like a secret."
+[env]
+PLANTED_CANARY = "canary-0123456789"
+[[model]]
+says = "Hello."
+[[step]]
+call   = "create_agent"
+params = { agent_id = "canary-0123456789" }
+[[step]]
+call   = "send"
+agent  = "canary-0123456789"
+params = { content = "Hello, canary-0123456789" }
+"#;
+
+const IGNORED: &str = r#"
+[expect]
+ignore = [{ invariant = "window", reason = "the agent is called like that" }]
+"#;
+
+#[test]
+fn a_secret_is_found_wherever_it_gets_to() {
+    let failures = |text: &str| play::play(&Scenario::parse("x.toml", text).unwrap(), 0).failures;
+    let found = [
+        "invariant window: a secret stands in the transcript",
+        "invariant window: a secret stands in the log: DEBUG nexus3::pool::create: created \
+         agent=[secret] preset=\"sandboxed\"",
+        "invariant window: a secret stands in a model request of canary-0123456789",
+        "invariant window: a secret stands in a header of a request of canary-0123456789",
+    ];
+    assert_eq!(failures(LEAK), found);
+    assert_eq!(failures(&format!("{LEAK}{IGNORED}")), Vec::<String>::new());
+}
