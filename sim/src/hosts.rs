@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use turmoil::Sim;
 
-use crate::machine::{self, EPOCH, TurmoilNet};
+use crate::machine::{self, EPOCH, Traffic, TurmoilNet};
 use crate::model::{self, Observer, Scripted};
 use crate::scenario::MODEL;
 
@@ -49,13 +49,16 @@ pub fn add_models(
     sim: &mut Sim<'_>,
     models: &Arc<Scripted>,
     observer: &Arc<dyn Observer>,
+    traffic: &Traffic,
 ) -> String {
     let (models, observer) = (Arc::clone(models), Arc::clone(observer));
+    let net = TurmoilNet::in_traffic(sim.lookup(MODEL), traffic);
     sim.host(MODEL, move || {
         let (models, observer) = (Arc::clone(&models), Arc::clone(&observer));
+        let net = Arc::new(net.clone());
         async move {
             let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), MODEL_PORT);
-            model::serve(Arc::new(TurmoilNet::default()), address, models, observer).await?;
+            model::serve(net, address, models, observer).await?;
             Ok(())
         }
     });

@@ -27,7 +27,9 @@ use super::calls::{Door, drive};
 use super::{Carried, Load, LoadError};
 use crate::disk::{Disk, Item};
 use crate::hosts;
-use crate::machine::{Acting, HOME, Machine, PROJECT, Raised, SplitMix, TurmoilNet, VirtualClock};
+use crate::machine::{
+    Acting, HOME, Machine, PROJECT, Raised, SplitMix, Traffic, TurmoilNet, VirtualClock,
+};
 use crate::model::{Asked, ModelHost, Observer, Received, Scripted};
 use crate::pipes::Pipes;
 use crate::scenario::SERVER;
@@ -47,7 +49,7 @@ pub fn turmoil(load: &Load, seed: u64) -> Result<Carried, LoadError> {
     let mut sim = hosts::simulation(seed);
     let models = Arc::new(Scripted::new(load.script(), [].into()));
     let observer: Arc<dyn Observer> = Arc::new(Unwatched);
-    let base_url = hosts::add_models(&mut sim, &models, &observer);
+    let base_url = hosts::add_models(&mut sim, &models, &observer, &Traffic::default());
     let signals = Arc::new(Raised::default());
     let machine = machine(Arc::new(TurmoilNet::default()), VirtualClock::new(hosts::now), &signals);
     let world = machine.world(server_seed(seed));

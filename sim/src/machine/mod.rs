@@ -9,6 +9,7 @@ mod net;
 mod programs;
 mod signals;
 mod tasks;
+mod traffic;
 mod whole;
 
 pub use blocking::Inline;
@@ -19,4 +20,5 @@ pub use net::TurmoilNet;
 pub use programs::{Act, Acting, Pipe, Stage};
 pub use signals::Raised;
 pub use tasks::align_task_ids;
+pub use traffic::Traffic;
 pub use whole::{HOME, Machine, PROJECT};

@@ -3,17 +3,24 @@
 //! A turmoil listener on loopback is reached from its own host only, so whatever is bound is bound
 //! to the unspecified address: the server believes that it listens on loopback, and the clients of
 //! other hosts stand for the programs of the same machine.
+//!
+//! A message that is kept back waits in its sender's socket, as it would in a system's buffer: the
+//! sender believes it gone, and what it writes next waits behind it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use nexus3::world::{BoxFuture, Listener, Net, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 use turmoil::net::{TcpListener, TcpStream};
+
+use super::Traffic;
 
 /// As on a real machine with the usual limit.
 const HANDLES_MAX: usize = 1024 * 1024;
@@ -24,9 +31,23 @@ pub struct TurmoilNet {
     /// Connections it made, and connections it accepted.
     made: Arc<AtomicUsize>,
     accepted: Arc<AtomicUsize>,
+    /// Where the host's messages are seen, with the host's address; `None` where nobody looks.
+    road: Option<Road>,
+}
+
+#[derive(Clone, Debug)]
+struct Road {
+    from: IpAddr,
+    traffic: Traffic,
 }
 
 impl TurmoilNet {
+    /// The sockets of the host at `from`, whose messages are part of `traffic`.
+    pub fn in_traffic(from: IpAddr, traffic: &Traffic) -> Self {
+        let road = Some(Road { from, traffic: traffic.clone() });
+        Self { road, ..Self::default() }
+    }
+
     /// How many connections are open. Turmoil's own count keeps those that were never made.
     pub fn open(&self) -> usize {
         self.made.load(Ordering::Acquire) + self.accepted()
@@ -36,11 +57,23 @@ impl TurmoilNet {
     pub fn accepted(&self) -> usize {
         self.accepted.load(Ordering::Acquire)
     }
+
+    fn connection(
+        &self,
+        inner: TcpStream,
+        peer: SocketAddr,
+        open: &Arc<AtomicUsize>,
+    ) -> Box<dyn Stream> {
+        open.fetch_add(1, Ordering::AcqRel);
+        let (open, road) = (Arc::clone(open), self.road.clone());
+        Box::new(Connection { inner, open, road, peer, next: Next::Unseen })
+    }
 }
 
-fn counted(inner: TcpStream, open: &Arc<AtomicUsize>) -> Box<dyn Stream> {
-    open.fetch_add(1, Ordering::AcqRel);
-    Box::new(Counted { inner, open: Arc::clone(open) })
+impl Road {
+    fn message(&self, to: SocketAddr) -> Duration {
+        self.traffic.message(self.from, to.ip())
+    }
 }
 
 impl Net for TurmoilNet {
@@ -55,8 +88,12 @@ impl Net for TurmoilNet {
 
     fn connect(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
+            let kept_back = self.road.as_ref().map(|road| road.message(address));
+            if let Some(kept_back) = kept_back.filter(|kept_back| !kept_back.is_zero()) {
+                sleep(kept_back).await;
+            }
             let stream = TcpStream::connect(address).await?;
-            Ok(counted(stream, &self.made))
+            Ok(self.connection(stream, address, &self.made))
         })
     }
 
@@ -79,48 +116,106 @@ impl Listener for Bound {
 
     fn accept(&mut self) -> BoxFuture<'_, io::Result<Box<dyn Stream>>> {
         Box::pin(async move {
-            let (stream, _) = self.inner.accept().await?;
-            Ok(counted(stream, &self.net.accepted))
+            let (stream, peer) = self.inner.accept().await?;
+            Ok(self.net.connection(stream, peer, &self.net.accepted))
         })
     }
 }
 
 /// A connection that is counted as long as it is held.
-struct Counted {
+struct Connection {
     inner: TcpStream,
     open: Arc<AtomicUsize>,
+    road: Option<Road>,
+    peer: SocketAddr,
+    next: Next,
 }
 
-impl Drop for Counted {
+/// The next message of a connection.
+enum Next {
+    /// Nothing is known of it.
+    Unseen,
+    /// It was seen and goes as soon as there is room.
+    Seen,
+    /// It was taken and is kept back.
+    KeptBack { until: Pin<Box<Sleep>>, bytes: Vec<u8> },
+}
+
+impl Connection {
+    /// Sends what was kept back, once its time has come. Whatever is done to the connection asks for
+    /// it first, so that it goes also where the sender only waits for an answer.
+    fn poll_kept_back(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Next::KeptBack { until, bytes } = &mut self.next else {
+            return Poll::Ready(Ok(()));
+        };
+        ready!(until.as_mut().poll(cx));
+        while !bytes.is_empty() {
+            let count = ready!(Pin::new(&mut self.inner).poll_write(cx, bytes))?;
+            bytes.drain(..count);
+        }
+        self.next = Next::Unseen;
+        Poll::Ready(Ok(()))
+    }
+
+    /// How long a message is kept back that nobody has seen yet.
+    fn see(&self) -> Duration {
+        match (&self.next, &self.road) {
+            (Next::Unseen, Some(road)) => road.message(self.peer),
+            (Next::Unseen, None) | (Next::Seen | Next::KeptBack { .. }, _) => Duration::ZERO,
+        }
+    }
+}
+
+impl Drop for Connection {
     fn drop(&mut self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(Err(_broken)) = self.poll_kept_back(cx) {
+            // The reader learns of it below, in its own words.
+            self.next = Next::Unseen;
+        }
         Pin::new(&mut self.inner).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Counted {
+impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        ready!(self.poll_kept_back(cx))?;
+        let kept_back = self.see();
+        if kept_back.is_zero() {
+            self.next = Next::Seen;
+            let count = ready!(Pin::new(&mut self.inner).poll_write(cx, bytes));
+            self.next = Next::Unseen;
+            return Poll::Ready(count);
+        }
+        let until = Box::pin(sleep(kept_back));
+        self.next = Next::KeptBack { until, bytes: bytes.to_vec() };
+        // It has not come to its time; this is for being woken then.
+        let _ = self.poll_kept_back(cx);
+        Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.poll_kept_back(cx)?.is_pending() {
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.inner).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_kept_back(cx))?;
         Pin::new(&mut self.inner).poll_shutdown(cx)
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use nexus3::client::{ClientError, NexusClient};
 use nexus3::id::AgentId;
 use nexus3::rpc::wire::ErrorObject;
+use nexus3::world::Net;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -141,7 +142,7 @@ impl State {
 }
 
 /// Plays a client until its host ends.
-pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
+pub async fn live(name: String, desk: Arc<Desk>, net: TurmoilNet, transcript: Transcript) {
     let mut jobs = JoinSet::new();
     loop {
         tokio::select! {
@@ -153,7 +154,7 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
             order = desk.next() => match order {
                 Order::Play(job) => {
                     let player =
-                        Player { name: name.clone(), transcript: transcript.clone() };
+                        Player { name: name.clone(), net: net.clone(), transcript: transcript.clone() };
                     let desk = Arc::clone(&desk);
                     jobs.spawn(async move {
                         let id = job.id;
@@ -173,6 +174,7 @@ pub async fn live(name: String, desk: Arc<Desk>, transcript: Transcript) {
 
 struct Player {
     name: String,
+    net: TurmoilNet,
     transcript: Transcript,
 }
 
@@ -200,7 +202,7 @@ impl Player {
         let whose = whose.map(|(_, agent)| format!(" as {agent}")).unwrap_or_default();
         self.note(job, &format!("→ {}{on}{whose} {}{token}", call.method, shown(&params)));
         let mut client =
-            NexusClient::new(Arc::new(TurmoilNet::default()), job.server, job.token.clone())
+            NexusClient::new(Arc::new(self.net.clone()), job.server, job.token.clone())
                 .named(&self.name);
         for (name, value) in &call.headers {
             client = client.with_header(name, value);
@@ -236,7 +238,8 @@ impl Player {
             None => raw.bytes.clone(),
         };
         self.note(job, &format!("→ raw {}", shown(&bytes)));
-        let done = match timeout(RAW_ANSWER_MAX, exchange(job.server, &raw.bytes)).await {
+        let done = match timeout(RAW_ANSWER_MAX, exchange(&self.net, job.server, &raw.bytes)).await
+        {
             Ok(Ok(answer)) => read_raw(&answer),
             Ok(Err(_)) | Err(_) => Done::Unanswered,
         };
@@ -265,8 +268,8 @@ fn told(done: &Done) -> String {
 }
 
 /// Sends bytes as they are and reads one answer, or what there is until the end.
-async fn exchange(server: SocketAddr, bytes: &str) -> std::io::Result<Vec<u8>> {
-    let mut stream = turmoil::net::TcpStream::connect(server).await?;
+async fn exchange(net: &TurmoilNet, server: SocketAddr, bytes: &str) -> std::io::Result<Vec<u8>> {
+    let mut stream = net.connect(server).await?;
     stream.write_all(bytes.as_bytes()).await?;
     let mut answer = Vec::new();
     let mut piece = vec![0; 16 * 1024];

@@ -1,11 +1,10 @@
 //! `[[fault]]`: what goes wrong in a run, when it begins and when it is over.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::strikes::{self, Struck};
 use super::theatre::Theatre;
-use crate::disk::{self, Disk};
-use crate::machine::SplitMix;
+use crate::disk;
 use crate::scenario::{Direction, Fault, FaultKind, Target, Trigger};
 
 /// A fault of the scenario and where it is in its life.
@@ -21,37 +20,41 @@ struct Life {
 #[derive(Debug)]
 pub struct Faults {
     lives: Vec<Life>,
-    chance: SplitMix,
+    struck: Struck,
 }
 
 impl Faults {
-    pub fn new(faults: &[Fault], seed: u64, disk: &Disk) -> Self {
-        strike_operations(faults, seed, disk);
+    pub fn new(faults: &[Fault], seed: u64, theatre: &Theatre) -> Self {
+        strikes::strike_operations(faults, seed, &theatre.server.disk);
         let lives = faults.iter().map(|fault| Life {
             fault: fault.clone(),
             next: match fault.trigger {
                 Trigger::At(time) | Trigger::Every(time) => Some(time.0),
-                // Drawn for each operation of the disk, not here.
-                Trigger::Rate(_) if of_disk(&fault.kind).is_some() => None,
-                Trigger::Rate(_) => Some(Duration::ZERO),
-                // Refused when the file was read.
-                Trigger::OnEvent(_) | Trigger::OnPoint(_) | Trigger::OnFs { .. } => None,
+                // A rate is drawn for each message and operation, not here; the others were refused
+                // when the file was read.
+                Trigger::Rate(_)
+                | Trigger::OnEvent(_)
+                | Trigger::OnPoint(_)
+                | Trigger::OnFs { .. } => None,
             },
             until: None,
             active: false,
         });
-        Self { lives: lives.collect(), chance: SplitMix::named(seed, "faults") }
+        Self { lives: lives.collect(), struck: Struck::new(faults, seed, theatre) }
     }
 
     /// Begins and ends what is due.
     pub fn advance(&mut self, theatre: &mut Theatre) {
         let now = theatre.elapsed();
+        for index in self.struck.take() {
+            self.lives[index].strike(theatre, now);
+        }
         for life in &mut self.lives {
             if life.active && life.until.is_some_and(|until| until <= now) {
                 life.end(theatre);
             }
             if !life.active && life.next.is_some_and(|next| next <= now) {
-                life.begin(theatre, now, &mut self.chance);
+                life.begin(theatre, now);
             }
         }
     }
@@ -59,6 +62,7 @@ impl Faults {
     /// Ends everything: the calm at the end of a run.
     pub fn end_all(&mut self, theatre: &mut Theatre) {
         theatre.server.disk.on_operation(|_| ());
+        theatre.traffic.on_message(|_, _| Duration::ZERO);
         for life in &mut self.lives {
             life.next = None;
             if life.active {
@@ -69,20 +73,26 @@ impl Faults {
 }
 
 impl Life {
-    fn begin(&mut self, theatre: &mut Theatre, now: Duration, chance: &mut SplitMix) {
+    /// A message was struck: what goes wrong begins with it. A delay of no length is of that message
+    /// alone, which its sender keeps back already.
+    fn strike(&mut self, theatre: &mut Theatre, now: Duration) {
+        match (&self.fault.kind, self.fault.lasts) {
+            (FaultKind::Delay { .. }, None) => {
+                theatre.note("fault", &format!("{} strikes a message", self.name()));
+            }
+            _ if self.active => {}
+            _ => self.begin(theatre, now),
+        }
+    }
+
+    fn begin(&mut self, theatre: &mut Theatre, now: Duration) {
         self.next = match self.fault.trigger {
             Trigger::Every(every) => Some(now + every.0),
-            // Looked at with every tick, which is as fine as the network is.
-            Trigger::Rate(rate) => {
-                self.next = Some(now + crate::hosts::TICK);
-                if chance.fraction() >= rate {
-                    return;
-                }
-                self.next
-            }
-            Trigger::At(_) | Trigger::OnEvent(_) | Trigger::OnPoint(_) | Trigger::OnFs { .. } => {
-                None
-            }
+            Trigger::At(_)
+            | Trigger::Rate(_)
+            | Trigger::OnEvent(_)
+            | Trigger::OnPoint(_)
+            | Trigger::OnFs { .. } => None,
         };
         theatre.note("fault", &format!("{} begins", self.name()));
         self.apply(theatre, Turn::Begin);
@@ -146,7 +156,8 @@ impl Life {
                 | FaultKind::TornWrite,
                 turn,
             ) => {
-                let fault = of_disk(&self.fault.kind).expect("these are faults of the disk");
+                let fault =
+                    strikes::of_disk(&self.fault.kind).expect("these are faults of the disk");
                 turn.switch(theatre, fault);
             }
             (FaultKind::ClockJump { by }, Turn::Begin) => {
@@ -179,53 +190,6 @@ impl Life {
                 }
             }
         }
-    }
-}
-
-/// Faults of the disk with a `rate` strike single operations, each by its own chance.
-fn strike_operations(faults: &[Fault], seed: u64, disk: &Disk) {
-    let rates: Vec<(disk::Fault, f64)> = faults
-        .iter()
-        .filter_map(|fault| match fault.trigger {
-            Trigger::Rate(rate) => Some((of_disk(&fault.kind)?, rate)),
-            Trigger::At(_)
-            | Trigger::Every(_)
-            | Trigger::OnEvent(_)
-            | Trigger::OnPoint(_)
-            | Trigger::OnFs { .. } => None,
-        })
-        .collect();
-    if rates.is_empty() {
-        return;
-    }
-    let chance = Mutex::new(SplitMix::named(seed, "operations"));
-    let struck = disk.clone();
-    disk.on_operation(move |_| {
-        let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
-        for (fault, rate) in &rates {
-            if chance.fraction() < *rate {
-                struck.set_fault(*fault, disk::Switch::Once);
-            }
-        }
-    });
-}
-
-/// The fault of the disk that a kind is, if it is one.
-fn of_disk(kind: &FaultKind) -> Option<disk::Fault> {
-    match kind {
-        FaultKind::DiskFull => Some(disk::Fault::Full),
-        FaultKind::IoError => Some(disk::Fault::IoError),
-        FaultKind::ReadOnly => Some(disk::Fault::ReadOnly),
-        FaultKind::FsyncError => Some(disk::Fault::FsyncError),
-        FaultKind::FsyncLies => Some(disk::Fault::FsyncLies),
-        FaultKind::TornWrite => Some(disk::Fault::TornWrite),
-        FaultKind::Crash
-        | FaultKind::PowerLoss
-        | FaultKind::Partition
-        | FaultKind::Hold
-        | FaultKind::Delay { .. }
-        | FaultKind::ClockJump { .. }
-        | FaultKind::Files(_) => None,
     }
 }
 

@@ -16,6 +16,7 @@ mod observed; // what can be seen from outside
 mod programs; // scripted programs
 mod server; // the server's host
 pub mod snapshot; // transcripts that are kept
+mod strikes; // what goes wrong by chance
 mod theatre; // all hosts
 mod transcript; // what happened
 
@@ -64,7 +65,7 @@ pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Pl
     let log = Log::default();
     let _listening = log.listen(tracer);
     let theatre = Theatre::open(scenario, seed);
-    let faults = Faults::new(&scenario.faults, seed, &theatre.server.disk);
+    let faults = Faults::new(&scenario.faults, seed, &theatre);
     let mut run = Run {
         scenario,
         theatre,

@@ -40,6 +40,16 @@ pub struct ServerHost {
     process: Mutex<Process>,
 }
 
+/// What there is around a server: its machine, and who listens.
+#[derive(Debug)]
+pub struct Around {
+    pub clock: VirtualClock,
+    pub disk: Disk,
+    pub net: TurmoilNet,
+    pub transcript: Transcript,
+    pub observed: Observed,
+}
+
 #[derive(Debug, Default)]
 pub struct Process {
     pub flags: Vec<ServeFlag>,
@@ -71,15 +81,8 @@ impl std::fmt::Debug for ServerHost {
 }
 
 impl ServerHost {
-    pub fn new(
-        scenario: &Scenario,
-        seed: u64,
-        models: &str,
-        clock: VirtualClock,
-        disk: Disk,
-        transcript: Transcript,
-        observed: Observed,
-    ) -> Self {
+    pub fn new(scenario: &Scenario, seed: u64, models: &str, around: Around) -> Self {
+        let Around { clock, disk, net, transcript, observed } = around;
         let process = Process { flags: scenario.serve.clone(), ..Process::default() };
         Self {
             seed,
@@ -88,7 +91,7 @@ impl ServerHost {
             programs: scenario.programs.clone(),
             disk,
             clock,
-            net: TurmoilNet::default(),
+            net,
             transcript,
             observed,
             process: Mutex::new(process),

@@ -2,7 +2,7 @@
 //! broken. It decides nothing; `director` and `faults` do.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use turmoil::Sim;
 use super::client::{self, Desk};
 use super::models::Watching;
 use super::observed::Observed;
-use super::server::{ProcessState, SCRIPT, ServerHost};
+use super::server::{Around, ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
 use super::{CHECKER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::hosts::{self, LATENCY_MAX, LATENCY_MIN, now};
-use crate::machine::{self, HOME, PROJECT, SplitMix, VirtualClock};
+use crate::machine::{self, HOME, PROJECT, SplitMix, Traffic, TurmoilNet, VirtualClock};
 use crate::model::{Observer, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
@@ -32,6 +32,8 @@ pub struct Theatre {
     pub transcript: Transcript,
     /// What was observed and the invariants have not heard of.
     pub observed: Observed,
+    /// Every message of server, models and clients.
+    pub traffic: Traffic,
     /// What a power cut leaves is drawn from here.
     chance: SplitMix,
 }
@@ -63,25 +65,23 @@ impl Theatre {
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
-        let observed = Observed::default();
+        let (observed, traffic) = (Observed::default(), Traffic::default());
         let watching = Arc::new(Watching::new(transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
         let watcher: Arc<dyn Observer> = Arc::clone(&watching) as _;
-        let base_url = hosts::add_models(&mut sim, &models, &watcher);
+        let base_url = hosts::add_models(&mut sim, &models, &watcher, &traffic);
         let where_models_are = match scenario.wire {
             Wire::Openai | Wire::Anthropic => base_url,
             Wire::Script => SCRIPT.to_owned(),
         };
-        let server = ServerHost::new(
-            scenario,
-            seed,
-            &where_models_are,
+        let around = Around {
             clock,
             disk,
-            transcript.clone(),
-            observed.clone(),
-        );
-        let server = Arc::new(server);
+            net: TurmoilNet::in_traffic(sim.lookup(SERVER), &traffic),
+            transcript: transcript.clone(),
+            observed: observed.clone(),
+        };
+        let server = Arc::new(ServerHost::new(scenario, seed, &where_models_are, around));
         {
             let server = Arc::clone(&server);
             sim.host(SERVER, move || {
@@ -101,6 +101,7 @@ impl Theatre {
             watching,
             transcript,
             observed,
+            traffic,
             chance: SplitMix::named(seed, "crash"),
         };
         for name in scenario.clients() {
@@ -114,10 +115,12 @@ impl Theatre {
         let desk = Arc::new(Desk::default());
         self.desks.insert(name.to_owned(), Arc::clone(&desk));
         let (name, transcript) = (name.to_owned(), self.transcript.clone());
+        let net = TurmoilNet::in_traffic(self.sim.lookup(name.as_str()), &self.traffic);
         self.sim.host(name.clone(), move || {
             let (name, desk, transcript) = (name.clone(), Arc::clone(&desk), transcript.clone());
+            let net = net.clone();
             async move {
-                client::live(name, desk, transcript).await;
+                client::live(name, desk, net, transcript).await;
                 Ok(())
             }
         });
@@ -145,9 +148,13 @@ impl Theatre {
         self.sim.elapsed()
     }
 
+    pub fn address(&self, host: &str) -> IpAddr {
+        self.sim.lookup(host)
+    }
+
     /// Where clients reach the server.
     pub fn server_address(&self) -> SocketAddr {
-        SocketAddr::new(self.sim.lookup(SERVER), DEFAULT_PORT)
+        SocketAddr::new(self.address(SERVER), DEFAULT_PORT)
     }
 
     pub fn note(&self, who: &str, what: &str) {

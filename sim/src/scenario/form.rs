@@ -249,7 +249,8 @@ pub(super) struct FaultForm {
     pub(super) on: Option<String>,
     /// Again and again, with this time between.
     pub(super) every: Option<Time>,
-    /// With this probability for each message or operation.
+    /// With this probability for each message or operation; what is struck by it comes first. A
+    /// connection being made is a message, and so is what is written to one in one go.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub(super) rate: Option<f64>,
     pub(super) kind: KindForm,
@@ -258,7 +259,8 @@ pub(super) struct FaultForm {
     /// The two hosts whose link is meant.
     #[schemars(length(min = 2, max = 2))]
     pub(super) between: Option<Vec<String>>,
-    /// How long it lasts. Default: until the steps have ended.
+    /// How long it lasts. Default: until the steps have ended; a `delay` with a `rate` is then of
+    /// single messages, and what a `rate` does to the disk always is of single operations.
     #[serde(rename = "for")]
     pub(super) lasts: Option<Time>,
     /// How much `delay` or `clock_jump` changes.
