@@ -3,7 +3,7 @@
 use super::checker::Survey;
 use super::files;
 use super::theatre::Theatre;
-use crate::scenario::{Expect, Scenario, Wire};
+use crate::scenario::{Expect, Scenario};
 
 /// What is not as `[expect]` says, a sentence each.
 pub fn unmet(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) -> Vec<String> {
@@ -19,17 +19,13 @@ pub fn unmet(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) ->
             findings.push(format!("expected the agents {expected:?}, found {found:?}"));
         }
     }
-    match scenario.wire {
-        Wire::Openai | Wire::Anthropic => findings.extend(model_calls(theatre, expect)),
-        // The script is played inside the server, where nobody counts; the transcript says so.
-        Wire::Script => {}
-    }
+    findings.extend(model_calls(theatre, expect));
     findings.extend(theatre.watching.failures());
     findings
 }
 
 fn model_calls(theatre: &Theatre, expect: &Expect) -> Vec<String> {
-    let calls = theatre.models.model_calls();
+    let calls = theatre.watching.model_calls();
     let differs = |(agent, expected): (&String, &u64)| {
         let found = calls.get(agent).copied().unwrap_or(0);
         let what = format!("expected {expected} model calls of {agent}, found {found}");

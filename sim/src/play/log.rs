@@ -4,17 +4,15 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
-/// Whoever else wants to see what is traced in a run.
+/// Whoever else wants to see what is traced in a run; it says itself what of it.
 pub type Tracer = Box<dyn Layer<Registry> + Send + Sync>;
 
 const NETWORK: &str = "turmoil";
@@ -28,23 +26,15 @@ pub struct Log {
 
 impl Log {
     /// Keeps what is logged on this thread from now on, until the guard is dropped.
-    pub fn listen(&self, tracer: Option<Tracer>) -> DefaultGuard {
-        match tracer {
-            // A layer in vain would have every trace of the network made, to be thrown away.
-            None => tracing_subscriber::registry().with(self.layer()).set_default(),
-            Some(tracer) => {
-                tracing_subscriber::registry().with(tracer).with(self.layer()).set_default()
-            }
-        }
-    }
-
-    fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
+    pub fn listen(&self, mut tracers: Vec<Tracer>) -> DefaultGuard {
         let everything = Targets::new().with_default(LevelFilter::TRACE);
-        tracing_subscriber::fmt::layer()
+        let ours = tracing_subscriber::fmt::layer()
             .with_writer(self.clone())
             .with_ansi(false)
             .without_time()
-            .with_filter(everything.with_target(NETWORK, LevelFilter::OFF))
+            .with_filter(everything.with_target(NETWORK, LevelFilter::OFF));
+        tracers.push(ours.boxed());
+        tracing_subscriber::registry().with(tracers).set_default()
     }
 
     /// What was logged after the first `bytes` bytes.
@@ -83,7 +73,7 @@ mod tests {
     #[test]
     fn what_is_logged_is_kept_at_every_level_but_the_networks() {
         let log = Log::default();
-        let guard = log.listen(None);
+        let guard = log.listen(Vec::new());
         tracing::trace!(target: "nexus3::x", key = "in a field", "in words");
         tracing::error!(target: "turmoil::net", "bytes on the wire");
         let first = log.since(0).len();

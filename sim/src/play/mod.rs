@@ -14,6 +14,7 @@ mod log; // what was logged
 mod models; // watches the model host
 mod observed; // what can be seen from outside
 mod programs; // scripted programs
+mod scripted; // watches a script inside the server
 mod server; // the server's host
 pub mod snapshot; // transcripts that are kept
 mod strikes; // what goes wrong by chance
@@ -62,9 +63,14 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
 /// Plays a scenario while somebody looks at all that is traced.
 pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Played {
     machine::align_task_ids();
-    let log = Log::default();
-    let _listening = log.listen(tracer);
     let theatre = Theatre::open(scenario, seed);
+    let mut tracers: Vec<Tracer> = tracer.into_iter().collect();
+    match scenario.wire {
+        Wire::Openai | Wire::Anthropic => {}
+        Wire::Script => tracers.push(scripted::tracer(&theatre.watching)),
+    }
+    let log = Log::default();
+    let _listening = log.listen(tracers);
     let faults = Faults::new(&scenario.faults, seed, &theatre);
     let mut run = Run {
         scenario,
@@ -84,7 +90,7 @@ pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Pl
         }
     };
     failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref()));
-    epilogue(&run.theatre, scenario, survey.as_ref());
+    epilogue(&run.theatre, survey.as_ref());
     run.played(failures)
 }
 
@@ -218,7 +224,7 @@ impl Run<'_> {
             transcript: theatre.transcript.text(),
             failures: director.failures.into_iter().chain(failures).chain(violations).collect(),
             virtual_time: theatre.elapsed(),
-            turns: theatre.models.model_calls().values().sum(),
+            turns: theatre.watching.model_calls().values().sum(),
             order: theatre.transcript.order(),
         }
     }
@@ -251,7 +257,7 @@ fn stops(scenario: &Scenario) -> bool {
 }
 
 /// The end state, in a few lines.
-fn epilogue(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) {
+fn epilogue(theatre: &Theatre, survey: Option<&Survey>) {
     let transcript = &theatre.transcript;
     if let Some(survey) = survey {
         let agents = survey
@@ -262,23 +268,19 @@ fn epilogue(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) {
         let agents = if agents.is_empty() { "none".to_owned() } else { agents.join(", ") };
         transcript.end("agents", &agents);
     }
-    match scenario.wire {
-        Wire::Openai | Wire::Anthropic => models_at_end(theatre),
-        Wire::Script => transcript.end("models", "inside the server: not seen, not counted"),
-    }
+    models_at_end(theatre);
     transcript.end("disk", &format!("{:016x}", theatre.server.disk.digest(View::Now)));
 }
 
 fn models_at_end(theatre: &Theatre) {
     let transcript = &theatre.transcript;
-    let calls = theatre.models.model_calls();
+    let calls = theatre.watching.model_calls();
     let calls: Vec<String> =
         calls.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
     if !calls.is_empty() {
         transcript.end("models", &format!("asked by {}", calls.join(", ")));
     }
-    let left: Vec<String> =
-        theatre.models.left_over().iter().map(|(number, _)| number.to_string()).collect();
+    let left: Vec<String> = theatre.watching.left_over().iter().map(usize::to_string).collect();
     if !left.is_empty() {
         transcript.end("models", &format!("not used up: entry {}", left.join(", ")));
     }

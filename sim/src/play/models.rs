@@ -1,7 +1,11 @@
-//! Watches the models of a run: every request becomes a line, and one without an answer in the
-//! script fails the run.
+//! Watches the models of a run: every request becomes a line and is counted, and one without an
+//! answer in the script fails the run. It is told by the model host or, where the script is played
+//! inside the server, reads in the log who asked.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nexus3::provider::script::{Entry, Times};
 
 use super::observed::{Observation, Observed, Request};
 use super::transcript::{Transcript, shown};
@@ -13,23 +17,73 @@ use crate::scenario::MODEL;
 pub struct Watching {
     transcript: Transcript,
     observed: Observed,
-    /// Held to add one line; nothing is awaited under it.
-    failures: Mutex<Vec<String>>,
+    entries: Vec<Entry>,
+    /// Held to add to it or to look at it; nothing is awaited under it.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    failures: Vec<String>,
+    /// How often each agent has asked.
+    calls: BTreeMap<String, u64>,
+    /// How often each entry has answered, by its number.
+    answers: BTreeMap<usize, u64>,
+}
+
+/// A request that a script inside the server answered, as far as the log tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logged {
+    pub agent: String,
+    pub model: String,
+    pub messages: u64,
+    pub digest: u64,
+    /// `None` where no entry matched.
+    pub entry: Option<usize>,
 }
 
 impl Watching {
-    pub fn new(transcript: Transcript, observed: Observed) -> Self {
-        Self { transcript, observed, failures: Mutex::default() }
+    pub fn new(entries: &[Entry], transcript: Transcript, observed: Observed) -> Self {
+        Self { transcript, observed, entries: entries.to_vec(), state: Mutex::default() }
     }
 
     pub fn failures(&self) -> Vec<String> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state().failures.clone()
     }
-}
 
-impl Observer for Watching {
-    fn asked(&self, asked: &Asked, received: &Received<'_>) {
-        let Asked { number, agent, model, shown: view, answered } = asked;
+    /// How often each agent has asked a model. Every request counts, also one that was answered with
+    /// a fault.
+    pub fn model_calls(&self) -> BTreeMap<String, u64> {
+        self.state().calls.clone()
+    }
+
+    /// The entries that could have been used more often, by number. A server that is started again
+    /// begins its script anew, so an entry counts as used by all starts together.
+    pub fn left_over(&self) -> Vec<usize> {
+        let state = self.state();
+        let is_left = |(number, entry): &(usize, &Entry)| match entry.times {
+            Times::Exactly(times) => state.answers.get(number).copied().unwrap_or(0) < times,
+            Times::Always => false,
+        };
+        (1..).zip(&self.entries).filter(is_left).map(|(number, _)| number).collect()
+    }
+
+    /// A script inside the server was asked. What the model was shown stands in no log.
+    pub fn logged(&self, logged: &Logged) {
+        let Logged { agent, model, messages, digest, entry } = logged;
+        let answered = match entry {
+            Some(number) => {
+                let entry = number.checked_sub(1).and_then(|index| self.entries.get(index));
+                let fault = entry.and_then(|entry| entry.fault.clone());
+                Answered::Entry { number: *number, fault }
+            }
+            None => Answered::Unmatched,
+        };
+        let view = format!("{messages} messages #{:08x}", digest >> 32);
+        self.note(agent, model, &view, &answered);
+    }
+
+    fn note(&self, agent: &str, model: &str, view: &str, answered: &Answered) {
         let how = match answered {
             Answered::Entry { number, fault: None } => format!("entry {number}"),
             Answered::Entry { number, fault: Some(fault) } => {
@@ -38,22 +92,39 @@ impl Observer for Watching {
             Answered::Unmatched => "no entry matches".to_owned(),
             Answered::Unreadable => "the request is none".to_owned(),
         };
-        let line = format!(
-            "{agent} asks {model}: {} messages #{:08x}, last {} → {how}",
-            view.messages,
-            view.digest >> 32,
-            shown(&view.last)
-        );
-        self.transcript.note(now(), MODEL, &line);
+        self.transcript.note(now(), MODEL, &format!("{agent} asks {model}: {view} → {how}"));
+        let mut state = self.state();
+        match answered {
+            Answered::Entry { number, .. } => *state.answers.entry(*number).or_default() += 1,
+            Answered::Unmatched | Answered::Unreadable => {
+                let failure = format!("a request of {agent} has no answer in the script: {how}");
+                state.failures.push(failure);
+            }
+        }
+        match answered {
+            Answered::Entry { .. } | Answered::Unmatched => {
+                *state.calls.entry(agent.to_owned()).or_default() += 1;
+            }
+            Answered::Unreadable => {}
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Watching {
+    fn asked(&self, asked: &Asked, received: &Received<'_>) {
+        let Asked { agent, model, shown: view, answered, .. } = asked;
+        let (messages, digest) = (view.messages, view.digest >> 32);
+        let view = format!("{messages} messages #{digest:08x}, last {}", shown(&view.last));
+        self.note(agent, model, &view, answered);
         self.observed.add(Observation::Asked(Request {
             agent: agent.clone(),
             headers: received.headers.clone(),
             body: received.body.clone(),
         }));
-        if asked.is_failure() {
-            let failure = format!("request {number} of {agent} has no answer in the script: {how}");
-            self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
-        }
     }
 }
 

@@ -27,7 +27,6 @@ pub struct Theatre {
     pub server: Arc<ServerHost>,
     pub desks: BTreeMap<String, Arc<Desk>>,
     pub checker: Arc<checker::Desk>,
-    pub models: Arc<Scripted>,
     pub watching: Arc<Watching>,
     pub transcript: Transcript,
     /// What was observed and the invariants have not heard of.
@@ -66,7 +65,8 @@ impl Theatre {
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
         let (observed, traffic) = (Observed::default(), Traffic::default());
-        let watching = Arc::new(Watching::new(transcript.clone(), observed.clone()));
+        let watching =
+            Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
         let watcher: Arc<dyn Observer> = Arc::clone(&watching) as _;
         let base_url = hosts::add_models(&mut sim, &models, &watcher, &traffic);
@@ -97,7 +97,6 @@ impl Theatre {
             server,
             desks: BTreeMap::new(),
             checker: Arc::default(),
-            models,
             watching,
             transcript,
             observed,

@@ -13,6 +13,10 @@ use super::{Opening, Question, Reply, Script};
 use crate::limits::SCRIPT_SILENCE_MAX;
 use crate::world::{BoxFuture, Http, HttpError, HttpFault, HttpResponse};
 
+/// Under this name the log says, at the level `debug`, who asked and which entry answered; nothing of
+/// what was said.
+pub const LOG_TARGET: &str = "nexus3::provider::script";
+
 #[derive(Debug)]
 pub(super) struct Played {
     /// Guards which entries are left, for all agents of one provider. Held while an entry is taken;
@@ -38,9 +42,13 @@ impl Played {
             model,
             &question.last_message,
         );
-        match taken {
-            Some((_, entry)) => Reply::new(&entry, &question),
-            None => Reply::unmatched(&question),
+        let Question { agent, messages, digest, .. } = &question;
+        if let Some((number, entry)) = taken {
+            tracing::debug!(target: LOG_TARGET, agent, model, messages, digest, entry = number, "answers");
+            Reply::new(&entry, &question)
+        } else {
+            tracing::debug!(target: LOG_TARGET, agent, model, messages, digest, "has no answer");
+            Reply::unmatched(&question)
         }
     }
 }

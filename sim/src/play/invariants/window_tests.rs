@@ -65,7 +65,7 @@ fn a_secret_in_the_transcript_is_found_once() {
 #[test]
 fn a_secret_in_the_log_is_found_and_not_repeated() {
     let (run, mut window) = (run(), window());
-    let guard = run.log.listen(None);
+    let guard = run.log.listen(Vec::new());
     tracing::info!(target: "nexus3::x", "started");
     assert_eq!(window.after_step(&run.seen()), nothing());
     tracing::trace!(target: "nexus3::x", token = TOKEN, "listens");
