@@ -17,7 +17,7 @@ use crate::disk::{Item, View};
 use crate::machine::HOME;
 use crate::play::observed::Request;
 use crate::play::server::SCRIPT;
-use crate::scenario::{FileSpec, Scenario};
+use crate::scenario::{Action, FaultKind, FileSpec, Scenario};
 
 /// A shorter text stands in too many places by accident to be looked for.
 const SECRET_BYTES_MIN: usize = 8;
@@ -29,8 +29,8 @@ const KEY_HEADERS: [&str; 3] = ["authorization", "api-key", "x-api-key"];
 pub struct Window {
     /// Keys and canaries of the scenario.
     given: Vec<String>,
-    /// Files that hold secrets because the scenario says so.
-    spared: BTreeSet<PathBuf>,
+    /// Which secrets stand in which files because the scenario put them there.
+    put: BTreeSet<(PathBuf, String)>,
     /// How much of the transcript and the log has been looked through.
     lines: usize,
     logged: usize,
@@ -58,9 +58,8 @@ impl Window {
             given.extend(content.map(|content| content.trim().to_owned()));
         }
         given.retain(|secret| secret.len() >= SECRET_BYTES_MIN);
-        let mut spared: BTreeSet<PathBuf> = scenario.files.keys().cloned().collect();
-        spared.insert(SCRIPT.into());
-        Self { given, spared, ..Self::default() }
+        let put = put(scenario, &given);
+        Self { given, put, ..Self::default() }
     }
 
     /// Everything that must not be found, tokens last.
@@ -83,13 +82,15 @@ impl Window {
     fn in_files(&self, seen: &Seen<'_>) -> Vec<String> {
         let secrets = self.secrets(seen);
         let mut found = Vec::new();
-        for (path, item) in seen.disk.tree(View::Now) {
-            let holds = match &item {
-                Item::File { content, .. } => holds_any(content, &secrets),
-                Item::Link { target } => holds_any(target.as_os_str().as_encoded_bytes(), &secrets),
-                Item::Dir { .. } => false,
+        let files = seen.disk.tree(View::Now).into_iter().filter(|(path, _)| !is_token_file(path));
+        for (path, item) in files {
+            let bytes = match &item {
+                Item::File { content, .. } => content.as_slice(),
+                Item::Link { target } => target.as_os_str().as_encoded_bytes(),
+                Item::Dir { .. } => &[],
             };
-            if holds && !is_token_file(&path) && !self.spared.contains(&path) {
+            let held = held(bytes, &secrets);
+            if held.into_iter().any(|secret| !self.put.contains(&(path.clone(), secret))) {
                 found.push(format!("a secret stands in the file {}", path.display()));
             }
         }
@@ -163,10 +164,36 @@ fn is_token_file(path: &Path) -> bool {
     path.starts_with(HOME) && name.starts_with("rpc") && name.ends_with(".token")
 }
 
+/// The secrets that a scenario puts into files itself.
+fn put(scenario: &Scenario, given: &[String]) -> BTreeSet<(PathBuf, String)> {
+    let by_programs = scenario.programs.iter().map(|program| &program.writes);
+    let by_steps = scenario.steps.iter().filter_map(|step| match &step.action {
+        Action::Files(files) => Some(files),
+        _ => None,
+    });
+    let by_faults = scenario.faults.iter().filter_map(|fault| match &fault.kind {
+        FaultKind::Files(files) => Some(files),
+        _ => None,
+    });
+    let files =
+        std::iter::once(&scenario.files).chain(by_programs).chain(by_steps).chain(by_faults);
+    let files = files.flatten().filter_map(|(path, spec)| Some((path.clone(), spec.content()?)));
+    // The scenario itself lies on the disk where the server reads its models from it.
+    let all = files.chain([(SCRIPT.into(), scenario.text.clone().into_bytes())]);
+    all.flat_map(|(path, content)| {
+        held(&content, given).into_iter().map(move |secret| (path.clone(), secret))
+    })
+    .collect()
+}
+
 fn holds_any(bytes: &[u8], secrets: &[String]) -> bool {
+    !held(bytes, secrets).is_empty()
+}
+
+fn held(bytes: &[u8], secrets: &[String]) -> Vec<String> {
     // A secret is text, and what is no text around it does not change it.
     let text = String::from_utf8_lossy(bytes);
-    secrets.iter().any(|secret| text.contains(secret.as_str()))
+    secrets.iter().filter(|secret| text.contains(secret.as_str())).cloned().collect()
 }
 
 /// A line that can be shown.

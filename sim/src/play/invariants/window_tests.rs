@@ -19,7 +19,8 @@ MY_SECRET = "sk-canary-0123456789"
 SHORT_KEY = "abc"
 PATH      = "/usr/bin:/bin"
 [files]
-"/keys/openai" = "sk-from-a-file-42\n"
+"/keys/openai"     = "sk-from-a-file-42\n"
+"/project/mine.md" = "two pears"
 [config.providers.one]
 type         = "openai"
 api_key_file = "/keys/openai"
@@ -112,7 +113,7 @@ fn a_secret_in_a_file_is_found_unless_it_belongs_there() {
     let check = || window.in_files(&run.seen());
     put(&run, &format!("{HOME}/rpc-9000.token"), TOKEN);
     put(&run, "/keys/openai", "sk-from-a-file-42\n");
-    put(&run, "/project/notes.txt", "three apples");
+    put(&run, "/project/mine.md", "two pears");
     assert_eq!(check(), nothing());
     put(&run, &format!("{HOME}/nexus3.db"), &format!("\0\u{1}row{KEY}\0"));
     put(&run, "/project/rpc.token", TOKEN);
@@ -121,6 +122,11 @@ fn a_secret_in_a_file_is_found_unless_it_belongs_there() {
         "a secret stands in the file /project/rpc.token".to_owned(),
     ];
     assert_eq!(check(), found);
-    run.disk.remove("/project/rpc.token".as_ref()).unwrap();
-    assert_eq!(check(), found[..1]);
+    for path in [format!("{HOME}/nexus3.db"), "/project/rpc.token".to_owned()] {
+        run.disk.remove(path.as_ref()).unwrap();
+    }
+    put(&run, "/project/mine.md", &format!("two pears and {KEY}"));
+    put(&run, "/keys/openai", &format!("sk-from-a-file-42 {TOKEN}"));
+    let found = ["/keys/openai", "/project/mine.md"];
+    assert_eq!(check(), found.map(|path| format!("a secret stands in the file {path}")));
 }
