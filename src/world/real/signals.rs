@@ -2,44 +2,47 @@
 //! for as long as it lives: whoever opens this has to ask for them.
 
 use std::io;
+use std::sync::Arc;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Mutex;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::world::{BoxFuture, Signals};
 
 pub(super) struct StopSignals {
-    /// The two streams, held by the one caller that waits; a second caller waits for the lock and
-    /// then for a signal of its own. Dropping the wait loses no signal, nor the lock.
-    streams: Mutex<Streams>,
-}
-
-struct Streams {
-    terminate: Signal,
-    interrupt: Signal,
+    /// One permit for each signal that came and that nobody has seen: a second caller waits for a
+    /// signal of its own, and dropping a wait loses none.
+    unseen: Arc<Semaphore>,
+    _counting: AbortOnDropHandle<()>,
 }
 
 impl StopSignals {
     pub(super) fn open() -> io::Result<Self> {
-        let streams = Streams {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        };
-        Ok(Self { streams: Mutex::new(streams) })
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let unseen = Arc::new(Semaphore::new(0));
+        let count = Arc::clone(&unseen);
+        let counting = tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    // Either order would do: both ask for the same.
+                    biased;
+                    _ = terminate.recv() => (),
+                    _ = interrupt.recv() => (),
+                }
+                count.add_permits(1);
+            }
+        });
+        Ok(Self { unseen, _counting: AbortOnDropHandle::new(counting) })
     }
 }
 
 impl Signals for StopSignals {
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let mut streams = self.streams.lock().await;
-            let Streams { terminate, interrupt } = &mut *streams;
-            tokio::select! {
-                // Either order would do: both ask for the same.
-                biased;
-                _ = terminate.recv() => (),
-                _ = interrupt.recv() => (),
-            }
+            let seen = self.unseen.acquire().await;
+            seen.expect("the semaphore is never closed").forget();
         })
     }
 }
