@@ -230,6 +230,17 @@ impl What {
         )
     }
 
+    /// What the turn said, of an event that ends one.
+    pub fn turn_text(&self) -> Option<&str> {
+        match self {
+            Self::TurnCompleted { content, .. } => Some(content),
+            Self::TurnCancelled(ended) | Self::TurnFailed(ended) | Self::TurnInterrupted(ended) => {
+                Some(&ended.partial)
+            }
+            _ => None,
+        }
+    }
+
     pub fn tool_started(call: &ToolCall) -> Self {
         Self::ToolStarted {
             tool_id: call.id.clone(),

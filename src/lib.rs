@@ -34,12 +34,12 @@ pub mod pool; // which agents exist
 pub mod agent; // one task per agent, and the turn it is in
 pub mod store; // what survives
 pub mod logs; // what each agent did, for people
+pub mod hub; // who hears of what happens
 pub mod home; // the server's own directory
 pub mod provider; // models
 pub mod tool; // what a model may ask an agent to do
 pub mod policy; // who may do what
 pub mod config; // the configuration file
-pub mod hub; // who hears of what happens
 pub mod world; // the seams, and the real machine behind them
 pub mod event; // the one event type
 pub mod message; // what a conversation is made of

@@ -77,8 +77,10 @@ pub const STORE_BATCH_MAX: usize = 256;
 pub const STORE_CACHE_KIB: i64 = 1024;
 /// Pages in the write-ahead log from which on they are copied into the database.
 pub const STORE_LOG_PAGES: u32 = 1000;
-/// What is loaded of a conversation when its agent is restored.
-pub const MESSAGES_LOADED_MAX: u64 = 1000;
+/// Messages of a conversation that are in memory; all of them are in the database.
+pub const MESSAGES_LOADED_MAX: usize = 1000;
+/// How long after a failed write an agent tries again to write what it owes.
+pub const STORAGE_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Events that are read at a time; their bytes are bounded by `STREAM_BUFFER_BYTES_MAX`.
 pub const EVENTS_PAGE_MAX: usize = 256;
 /// Events that grow too old are forgotten so many at a time, so that commits get in between.
@@ -161,6 +163,8 @@ pub const EXECUTING_CONFIGURED_MAX: usize = 65_536;
 /// Custom presets that a custom preset may stand on.
 pub const PRESET_CHAIN_MAX: usize = 16;
 pub const CONTEXT_WINDOW_TOKENS_MAX: u64 = 1_000_000_000;
+pub const EVENTS_KEPT_CONFIGURED_MAX: u64 = 100_000_000;
+pub const EVENTS_KEPT_DAYS_CONFIGURED_MAX: u64 = 36_500;
 
 const _: () =
     assert!(HEADER_BYTES_MAX < LIBRARY_HEADER_BYTES_MAX, "our 431 has a body, hyper's none");

@@ -1,6 +1,7 @@
 //! One server from start to stop: home, models, pool, port, token; then requests until it is asked
 //! to end. The same for the real machine and for a simulated one.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,18 +13,18 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::event::Seq;
 use crate::home::{self, Home, HomeError};
 use crate::http::{self, Auth, Service};
-use crate::hub::{Hub, Journal, JournalError, Page, Scope};
+use crate::hub::Hub;
 use crate::limits::HANDLES_RESERVED;
 use crate::logs::{Detail, Logs};
 use crate::policy::PolicyError;
 use crate::policy::ceiling::Yolo;
-use crate::pool::{Ground, Pool};
+use crate::pool::{Ground, Pool, Records};
 use crate::provider::{ModelError, Models};
 use crate::rpc::Rpc;
-use crate::world::{BoxFuture, Listener, World};
+use crate::store::{Closed, Opened, StoreError};
+use crate::world::{Listener, World};
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -33,7 +34,17 @@ pub struct Settings {
     pub home: PathBuf,
     pub access: Access,
     pub yolo: Yolo,
+    pub resume: Resume,
     pub logs: LogSettings,
+}
+
+/// When agents come back that are only on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// With the first request to each.
+    WhenAsked,
+    /// All of them at the start.
+    AtStart,
 }
 
 /// Where the agents' logs go, and what is in them.
@@ -64,6 +75,8 @@ pub enum RunError {
     #[error(transparent)]
     Home(#[from] HomeError),
     #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
     Models(#[from] ModelError),
     #[error(transparent)]
     Presets(#[from] PolicyError),
@@ -88,16 +101,16 @@ fn blocked(world: &World, config: &Config) -> Vec<PathBuf> {
     written.iter().cloned().chain(resolved).collect()
 }
 
-/// The journal of a server without storage: the store takes its place once there is one.
-struct NothingKept;
-
-impl Journal for NothingKept {
-    fn page<'a>(&'a self, _: &'a Scope, _: Seq) -> BoxFuture<'a, Result<Page, JournalError>> {
-        Box::pin(async { Ok(Page::default()) })
+/// Says what was found of the last server.
+fn tell(opened: &Opened) {
+    if let Some(path) = &opened.set_aside {
+        tracing::error!(
+            "the database was damaged: it is now {}, and a new one was made",
+            path.display()
+        );
     }
-
-    fn last_seq(&self) -> Seq {
-        0
+    if opened.closed != Closed::default() {
+        tracing::info!(closed = ?opened.closed, "closed what the last server left open");
     }
 }
 
@@ -107,7 +120,6 @@ pub struct Server {
     home: Home,
     pool: Arc<Pool>,
     logs: Logs,
-    hub: Arc<Hub>,
     service: Arc<Service>,
     listener: Box<dyn Listener>,
     address: SocketAddr,
@@ -126,7 +138,7 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Prepares everything; what is wrong with the settings or the machine is told here.
     pub async fn bind(world: World, settings: Settings) -> Result<Self, RunError> {
-        let Settings { config, home, access, yolo, logs } = settings;
+        let Settings { config, home, access, yolo, resume, logs } = settings;
         let home = Home::open(world.fs.as_ref(), &home)?;
         let logs = Logs::start(&world, logs.dir, logs.detail);
         let models = Models::new(&world, &config, logs.traffic())?;
@@ -138,7 +150,14 @@ impl Server {
             blocked_paths: blocked(&world, &config),
             yolo,
         };
-        let pool = Arc::new(Pool::new(world.clone(), &config, models, ground, logs.clone())?);
+        let records = Records::open(&world, home.path(), &config, logs.clone()).await?;
+        tell(&records.opened);
+        let pool = Arc::new(Pool::new(world.clone(), &config, models, ground, records)?);
+        if resume == Resume::AtStart {
+            for (id, error) in pool.restore_all().await {
+                tracing::warn!(agent = %id, error = &error as &dyn Error, "cannot be resumed");
+            }
+        }
         let wanted = SocketAddr::new(config.server.host, config.server.port);
         let bind = |source| RunError::Bind { address: wanted, source };
         let listener = world.net.bind(wanted).await.map_err(bind)?;
@@ -158,20 +177,15 @@ impl Server {
             config.server.max_concurrent,
             Duration::from_secs_f64(config.turn_timeout),
         );
-        let hub = Hub::new(Arc::clone(&world.clock));
         let auth = token.as_ref().map_or(Auth::Off, |(token, _)| Auth::Token(token.clone()));
+        let (hub, journal) = (Arc::clone(pool.hub()), Arc::new(pool.store().clone()));
+        let service = Service { rpc, auth, hub, journal };
         let allowed = world.net.handles_max().saturating_sub(HANDLES_RESERVED).max(1);
         Ok(Self {
             home,
             pool,
             logs,
-            service: Arc::new(Service {
-                rpc,
-                auth,
-                hub: Arc::clone(&hub),
-                journal: Arc::new(NothingKept),
-            }),
-            hub,
+            service: Arc::new(service),
             listener,
             address,
             token,
@@ -198,7 +212,7 @@ impl Server {
 
     /// Where events of this server are told.
     pub fn hub(&self) -> &Arc<Hub> {
-        &self.hub
+        self.pool.hub()
     }
 
     /// What the operator should know about the models of this server.
@@ -233,11 +247,12 @@ impl Server {
         };
         self.pool.wind_down(grace).await;
         // Every stream has its last event before its connection is asked to end.
-        self.hub.stop();
+        self.pool.hub().stop();
         close.cancel();
         if !serving.is_finished() && serving.await.is_err() {
             tracing::error!("the accept loop died");
         }
+        self.pool.store().close().await;
         self.logs.close().await;
         if self.token.is_some()
             && let Err(error) = self.home.remove_token(self.address.port())

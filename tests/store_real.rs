@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use nexus3::code::{Code, ErrorObject};
 use nexus3::event::{Audience, Committed, Event, Seq, What};
+use nexus3::hub::Scope;
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Message;
 use nexus3::store::{
-    AgentRecord, Closed, Kept, Opened, Options, Recipe, Scope, Store, StoreError, Sync, Write,
+    AgentRecord, Closed, Kept, Opened, Options, Recipe, Store, StoreError, Sync, Write,
 };
 use nexus3::world::{Access, World, real};
 

@@ -1,6 +1,7 @@
 //! The loop of one agent: asks in, replies out, one turn at a time.
-//! It never waits for anything but its own channels and deadlines; whatever takes time is a task of
-//! `work`. What a turn does next is decided by `turn`, not here.
+//! It never waits for anything but its own channels, its commit and its deadlines; whatever takes
+//! time is a task of `work`. What a turn does next is decided by `turn`, not here; what a commit's
+//! end means is in `commit`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,88 +12,103 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::conversation::{Conversation, MessageTokens};
-use super::handle::{Accepted, Context, Page, Retire, SendError, SendRequest, Status};
+use super::handle::{Context, Retire, SendError, SendRequest, Status};
+use super::journal::Journal;
+use super::outbox::{Entry, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
-use super::requests::{Known, Requests, State};
+use super::requests::{AcceptReply, Known, Requests, State};
 use super::turn::{Effect, Input, Stop, Turn};
-use super::{Facts, Shared, work};
-use crate::event::iso;
+use super::work::Report;
+use super::{Facts, Past, Shared};
+use crate::event::{Event, What, iso};
 use crate::id::RequestId;
 use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
 use crate::provider::ModelRequest;
+use crate::store::{Standing, Write};
 
 /// A question to an agent, with the place for its answer.
 pub enum Ask {
-    Send(Box<SendRequest>, oneshot::Sender<Result<Accepted, SendError>>),
+    Send(Box<SendRequest>, AcceptReply),
     Cancel(Option<RequestId>, oneshot::Sender<Vec<RequestId>>),
     Request(RequestId, oneshot::Sender<Option<State>>),
-    Messages { offset: usize, limit: usize, reply: oneshot::Sender<Page> },
     Context(oneshot::Sender<Context>),
     Tokens(oneshot::Sender<MessageTokens>),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
+    /// Takes a retirement back.
+    Resume(oneshot::Sender<()>),
 }
 
 pub struct Agent {
-    facts: Arc<Facts>,
-    shared: Arc<Shared>,
+    pub(super) facts: Arc<Facts>,
+    pub(super) shared: Arc<Shared>,
     inbox: mpsc::Receiver<Ask>,
-    conversation: Conversation,
-    requests: Requests,
-    queue: VecDeque<SendRequest>,
-    running: Option<Running>,
+    pub(super) conversation: Conversation,
+    /// How many messages are on disk: what others are told.
+    pub(super) messages_durable: usize,
+    pub(super) requests: Requests,
+    /// Requests that are no longer kept, to be taken off the record with the next turn.
+    pub(super) forgotten: Vec<RequestId>,
+    pub(super) queue: VecDeque<SendRequest>,
+    pub(super) running: Option<Running>,
+    pub(super) outbox: Outbox,
     /// Tasks of the running turn, and those of earlier ones that were told to end.
-    tasks: JoinSet<()>,
+    pub(super) tasks: JoinSet<()>,
     retirement: Option<Retirement>,
     should_shutdown: bool,
-    halted_at_iteration_limit: bool,
-    last_iteration_count: u32,
-    last_action_at: Option<Arc<str>>,
+    standing: Standing,
     published: Arc<ArcSwap<Status>>,
 }
 
-struct Running {
-    request: RequestId,
+pub(super) struct Running {
+    pub(super) request: RequestId,
     deadline: Instant,
     turn: Turn,
+    /// Characters of its text that were streamed.
+    streamed: usize,
     /// Where in the conversation this turn begins.
     first_message: usize,
     /// The turn's own channel: it ends with the turn, so nothing late reaches the next one.
-    work: mpsc::Receiver<Input>,
-    reports: mpsc::Sender<Input>,
+    work: mpsc::Receiver<Report>,
+    reports: mpsc::Sender<Report>,
 }
 
 #[derive(Default)]
 struct Retirement {
     leave: bool,
-    /// Told once nothing runs any more.
+    /// Told once nothing runs any more and everything is written that can be.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Agent {
     pub fn new(
         facts: Arc<Facts>,
+        past: Past,
         shared: Arc<Shared>,
         inbox: mpsc::Receiver<Ask>,
         published: Arc<ArcSwap<Status>>,
     ) -> Self {
-        Self {
+        let conversation = Conversation::restored(past.message_count, past.messages);
+        let agent = Self {
+            outbox: Outbox::new(shared.store.clone()),
             facts,
             shared,
             inbox,
-            conversation: Conversation::default(),
-            requests: Requests::default(),
+            messages_durable: conversation.len(),
+            conversation,
+            requests: Requests::restored(past.requests),
+            forgotten: Vec::new(),
             queue: VecDeque::new(),
             running: None,
             tasks: JoinSet::new(),
             retirement: None,
             should_shutdown: false,
-            halted_at_iteration_limit: false,
-            last_iteration_count: 0,
-            last_action_at: None,
+            standing: past.standing,
             published,
-        }
+        };
+        agent.publish();
+        agent
     }
 
     pub async fn run(mut self) {
@@ -105,10 +121,12 @@ impl Agent {
                     Some(ask) => self.on_ask(ask),
                     None => break,
                 },
-                input = next_input(&mut self.running) => self.on_input(input),
+                (entries, result) = self.outbox.committed() => self.on_committed(entries, result),
+                report = next_report(&mut self.running) => self.on_report(report),
                 () = at(deadline) => self.on_deadline(),
             }
             self.start_next();
+            self.outbox.flush();
             self.publish();
             if self.has_left().await {
                 break;
@@ -120,22 +138,9 @@ impl Agent {
     fn on_ask(&mut self, ask: Ask) {
         // Whoever asked may be gone by now; its answer is then dropped.
         match ask {
-            Ask::Send(request, reply) => {
-                let accepted = self.on_send(*request);
-                self.start_next();
-                self.publish();
-                drop(reply.send(accepted));
-            }
-            Ask::Cancel(request, reply) => {
-                let cancelled = self.on_cancel(request.as_ref());
-                self.publish();
-                drop(reply.send(cancelled));
-            }
+            Ask::Send(request, reply) => self.on_send(*request, reply),
+            Ask::Cancel(request, reply) => self.on_cancel(request.as_ref(), reply),
             Ask::Request(id, reply) => drop(reply.send(self.requests.state(&id))),
-            Ask::Messages { offset, limit, reply } => drop(reply.send(Page {
-                total: self.conversation.len(),
-                messages: self.conversation.page(offset, limit),
-            })),
             Ask::Context(reply) => drop(reply.send(self.context())),
             Ask::Tokens(reply) => drop(reply.send(self.conversation.tokens())),
             Ask::Shutdown(reply) => {
@@ -144,28 +149,37 @@ impl Agent {
                 let _ = reply.send(());
             }
             Ask::Retire(how, reply) => self.on_retire(how, reply),
+            Ask::Resume(reply) => {
+                self.retirement = None;
+                let _ = reply.send(());
+            }
         }
     }
 
-    fn on_send(&mut self, request: SendRequest) -> Result<Accepted, SendError> {
-        match self.requests.look_up(&request.request_id, &request.content) {
-            Known::OtherContent => Err(SendError::OtherContent),
-            Known::Same(State::Ended(outcome)) => Ok(Accepted::Ended(outcome)),
-            Known::Same(state @ (State::Queued | State::Running)) => {
-                Ok(Accepted::Waiting { state, outcome: self.requests.join(&request.request_id) })
-            }
-            Known::Unknown if self.retirement.is_some() => Err(SendError::Retiring),
-            Known::Unknown if self.queue.len() >= WAITING_SENDS_MAX => Err(SendError::QueueFull),
+    fn on_send(&mut self, request: SendRequest, reply: AcceptReply) {
+        let refusal = match self.requests.look_up(&request.request_id, &request.content) {
+            Known::OtherContent => Some(SendError::OtherContent),
+            Known::Same => None,
+            Known::Unknown if self.retirement.is_some() => Some(SendError::Retiring),
+            Known::Unknown if self.queue.len() >= WAITING_SENDS_MAX => Some(SendError::QueueFull),
             Known::Unknown => {
-                self.requests.accept(request.request_id.clone(), Arc::clone(&request.content));
-                let outcome = self.requests.join(&request.request_id);
+                let position = self.queue.len() + usize::from(self.running.is_some());
+                let writes = self.journal().queued(&request, position);
+                self.requests.add(request.request_id.clone(), Arc::clone(&request.content));
+                self.push(&request.request_id, writes, Then::Accept);
+                let id = request.request_id.clone();
                 self.queue.push_back(request);
-                Ok(Accepted::Waiting { state: State::Queued, outcome })
+                self.requests.answer(&id, reply);
+                return;
             }
+        };
+        match refusal {
+            Some(refusal) => drop(reply.send(Err(refusal))),
+            None => self.requests.answer(&request.request_id, reply),
         }
     }
 
-    fn on_cancel(&mut self, request: Option<&RequestId>) -> Vec<RequestId> {
+    fn on_cancel(&mut self, request: Option<&RequestId>, reply: oneshot::Sender<Vec<RequestId>>) {
         let wanted = |id: &RequestId| request.is_none_or(|request| request == id);
         let mut cancelled = Vec::new();
         if let Some(running) = &self.running
@@ -175,7 +189,8 @@ impl Agent {
             self.on_input(Input::Stop(Stop::Cancel(CancelReason::Cancelled)));
         }
         cancelled.extend(self.cancel_queued(CancelReason::Cancelled, wanted));
-        cancelled
+        let then = Then::Cancelled(reply, cancelled);
+        self.outbox.push(Entry { request: None, writes: Vec::new(), then });
     }
 
     fn cancel_queued(
@@ -183,24 +198,30 @@ impl Agent {
         reason: CancelReason,
         wanted: impl Fn(&RequestId) -> bool,
     ) -> Vec<RequestId> {
-        let (cancelled, kept) = std::mem::take(&mut self.queue)
-            .into_iter()
-            .partition(|queued| wanted(&queued.request_id));
-        self.queue = kept;
-        let cancelled: VecDeque<SendRequest> = cancelled;
-        let cancelled: Vec<RequestId> =
-            cancelled.into_iter().map(|queued| queued.request_id).collect();
+        let cancelled = self.take_queued(|queued| wanted(&queued.request_id));
         for id in &cancelled {
-            self.end_request(id, Outcome::Cancelled { reason });
+            self.end_queued(id, Outcome::Cancelled { reason });
         }
         cancelled
+    }
+
+    fn take_queued(&mut self, wanted: impl Fn(&SendRequest) -> bool) -> Vec<RequestId> {
+        let (taken, kept): (VecDeque<_>, _) =
+            std::mem::take(&mut self.queue).into_iter().partition(|queued| wanted(queued));
+        self.queue = kept;
+        taken.into_iter().map(|queued| queued.request_id).collect()
+    }
+
+    fn end_queued(&mut self, id: &RequestId, outcome: Outcome) {
+        let writes = self.journal().ended(id, &outcome, "");
+        self.push(id, writes, Then::End(outcome));
     }
 
     fn on_retire(&mut self, how: Retire, reply: oneshot::Sender<()>) {
         let (reason, cancel_turn, leave) = match how {
             Retire::FinishTurn(reason) => (reason, false, false),
             Retire::CancelTurn(reason) => (reason, true, false),
-            Retire::Leave(reason) => (reason, true, true),
+            Retire::Leave => (CancelReason::Destroyed, true, true),
         };
         let retirement = self.retirement.get_or_insert_default();
         retirement.leave |= leave;
@@ -213,87 +234,140 @@ impl Agent {
 
     fn on_deadline(&mut self) {
         let now = Instant::now();
-        let (late, kept) = std::mem::take(&mut self.queue)
-            .into_iter()
-            .partition(|queued: &SendRequest| queued.deadline <= now);
-        self.queue = kept;
-        let late: VecDeque<SendRequest> = late;
-        for queued in late {
-            self.end_request(&queued.request_id, Outcome::Failed(Failure::Timeout));
+        for id in self.take_queued(|queued| queued.deadline <= now) {
+            self.end_queued(&id, Outcome::Failed(Failure::Timeout));
         }
         if self.running.as_ref().is_some_and(|running| running.deadline <= now) {
             self.on_input(Input::Stop(Stop::Timeout));
         }
     }
 
-    fn on_input(&mut self, input: Input) {
+    fn on_report(&mut self, report: Report) {
+        match report {
+            Report::Live(what) => self.tell(what),
+            Report::Input(Input::Text(text)) => {
+                let running = self.running.as_mut().expect("text belongs to the running turn");
+                let offset = running.streamed;
+                running.streamed += text.chars().count();
+                self.tell(What::ContentChunk { text: text.clone(), offset });
+                self.on_input(Input::Text(text));
+            }
+            Report::Input(input) => self.on_input(input),
+        }
+    }
+
+    /// Tells those who follow the turn something that is not kept.
+    fn tell(&self, what: What) {
+        let running = self.running.as_ref().expect("live events belong to the running turn");
+        let event = Event::new(&self.facts.id, self.shared.world.clock.now(), what);
+        self.shared.hub.live(&event.of(&running.request));
+    }
+
+    pub(super) fn on_input(&mut self, input: Input) {
         let running = self.running.as_mut().expect("input belongs to the running turn");
         let effects = running.turn.on(input);
         self.perform(effects);
     }
 
+    /// Starts the next turn once the one before is over and on record.
     fn start_next(&mut self) {
-        if self.running.is_some() {
+        if self.running.is_some() || self.queue.is_empty() || self.outbox.holds_turn() {
             return;
         }
-        let Some(SendRequest { request_id, content, meta, deadline }) = self.queue.pop_front()
-        else {
-            return;
-        };
-        self.requests.start(&request_id);
-        self.halted_at_iteration_limit = false;
-        self.last_action_at = Some(iso(self.shared.world.clock.now()));
+        let request = self.queue.pop_front().expect("somebody waits");
+        self.requests.start(&request.request_id);
+        self.standing.halted_at_iteration_limit = false;
+        self.standing.last_action_at = Some(iso(self.shared.world.clock.now()));
+        self.conversation.shorten();
+        let mut writes = self.journal().started(&request);
         let first_message = self.conversation.len();
-        self.conversation.append(Message::User { content, meta: Some(meta) });
+        let SendRequest { request_id, content, meta, deadline } = request;
+        writes.push(self.append(Message::User { content, meta: Some(meta) }));
         let (reports, work) = mpsc::channel(WORK_QUEUE_MAX);
         let (turn, effects) = Turn::start(self.shared.rules);
-        self.running =
-            Some(Running { request: request_id, deadline, turn, first_message, work, reports });
-        self.perform(effects);
+        self.running = Some(Running {
+            request: request_id,
+            deadline,
+            turn,
+            streamed: 0,
+            first_message,
+            work,
+            reports,
+        });
+        self.perform_after(writes, effects);
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
+        self.perform_after(Vec::new(), effects);
+    }
+
+    /// Does what the turn decided: what is to be written becomes one entry of the outbox, and what
+    /// the turn does next waits for it.
+    fn perform_after(&mut self, mut writes: Vec<Write>, effects: Vec<Effect>) {
+        let request =
+            self.running.as_ref().expect("effects are the running turn's").request.clone();
+        let mut work = Vec::new();
         for effect in effects {
             match effect {
-                Effect::Append(message) => self.conversation.append(message),
-                Effect::Ask => {
-                    let reports = self.reports();
-                    let request = self.model_request();
-                    let ask = work::ask(Arc::clone(&self.facts), request, reports.clone());
-                    self.tasks.spawn(work::report(Arc::clone(&self.shared), reports, ask));
-                }
+                Effect::Append(message) => writes.push(self.append(message)),
+                Effect::Tell(what) => writes.push(self.journal().event(&request, what)),
+                Effect::Ask => work.push(Work::Ask),
                 Effect::Run { index, call } => {
-                    let (shared, facts) = (Arc::clone(&self.shared), Arc::clone(&self.facts));
-                    let run = work::run_tool(shared, facts, index, call);
-                    self.tasks.spawn(work::report(Arc::clone(&self.shared), self.reports(), run));
+                    writes.extend(self.journal().tool_started(&request, &call));
+                    work.push(Work::Run { index, call });
                 }
-                Effect::Abandon => self.tasks.abort_all(),
-                Effect::Finish(outcome) => self.finish(outcome),
+                Effect::ToolEnded { call, result } => {
+                    writes.extend(self.journal().tool_ended(&request, &call, &result));
+                }
+                Effect::Abandon => {
+                    self.tasks.abort_all();
+                    self.outbox.abandon_work();
+                }
+                Effect::Finish(outcome) => return self.finish(writes, outcome),
             }
+        }
+        if !writes.is_empty() || !work.is_empty() {
+            self.push(&request, writes, Then::Work(work));
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) {
+    fn finish(&mut self, mut writes: Vec<Write>, outcome: Outcome) {
         let running = self.running.take().expect("a turn finishes while it runs");
         self.conversation.assert_paired_since(running.first_message);
-        self.halted_at_iteration_limit = outcome.halted_at_iteration_limit();
-        self.last_iteration_count = running.turn.iterations();
-        self.last_action_at = Some(iso(self.shared.world.clock.now()));
-        self.end_request(&running.request, outcome);
+        self.standing.halted_at_iteration_limit = outcome.halted_at_iteration_limit();
+        self.standing.last_iteration_count = running.turn.iterations();
+        self.standing.last_action_at = Some(iso(self.shared.world.clock.now()));
+        let journal = self.journal();
+        writes.push(journal.standing(self.standing.clone()));
+        writes.extend(journal.ended(&running.request, &outcome, running.turn.text()));
+        let agent = self.facts.number;
+        let forgotten = std::mem::take(&mut self.forgotten).into_iter();
+        writes.extend(forgotten.map(|id| Write::RequestForgotten { agent, id }));
+        self.push(&running.request, writes, Then::End(outcome));
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Whoever is told of an end finds it in the published status too.
-    fn end_request(&mut self, id: &RequestId, outcome: Outcome) {
-        self.publish();
-        self.requests.end(id, outcome);
+    fn append(&mut self, message: Message) -> Write {
+        let message = Arc::new(message);
+        let write = self.journal().message(self.conversation.len(), Arc::clone(&message));
+        self.conversation.append(message);
+        write
     }
 
-    fn reports(&self) -> mpsc::Sender<Input> {
+    fn push(&mut self, request: &RequestId, writes: Vec<Write>, then: Then) {
+        self.outbox.push(Entry { request: Some(request.clone()), writes, then });
+    }
+
+    pub(super) fn journal(&self) -> Journal<'_> {
+        let now = self.shared.world.clock.now();
+        Journal { agent: self.facts.number, id: &self.facts.id, now }
+    }
+
+    pub(super) fn reports(&self) -> mpsc::Sender<Report> {
         self.running.as_ref().expect("work belongs to the running turn").reports.clone()
     }
 
-    fn model_request(&self) -> ModelRequest {
+    pub(super) fn model_request(&self) -> ModelRequest {
         let facts = &self.facts;
         ModelRequest {
             agent: facts.id.clone(),
@@ -307,25 +381,25 @@ impl Agent {
 
     fn context(&self) -> Context {
         Context {
-            message_count: self.conversation.len(),
+            message_count: self.messages_durable,
             system_prompt: !self.facts.system_prompt.is_empty(),
-            halted_at_iteration_limit: self.halted_at_iteration_limit,
+            halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
             last_iteration_count: self
                 .running
                 .as_ref()
-                .map_or(self.last_iteration_count, |running| running.turn.iterations()),
+                .map_or(self.standing.last_iteration_count, |running| running.turn.iterations()),
             max_tool_iterations: self.shared.rules.iterations_max,
         }
     }
 
-    fn publish(&self) {
+    pub(super) fn publish(&self) {
         let status = Status {
-            message_count: self.conversation.len(),
+            message_count: self.messages_durable,
             should_shutdown: self.should_shutdown,
             active_request: self.running.as_ref().map(|running| running.request.clone()),
             queued: self.queue.len(),
-            halted_at_iteration_limit: self.halted_at_iteration_limit,
-            last_action_at: self.last_action_at.clone(),
+            halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
+            last_action_at: self.standing.last_action_at.clone(),
         };
         if **self.published.load() != status {
             self.published.store(Arc::new(status));
@@ -334,13 +408,14 @@ impl Agent {
 
     fn next_deadline(&self) -> Option<Instant> {
         let queued = self.queue.iter().map(|queued| queued.deadline);
-        queued.chain(self.running.as_ref().map(|running| running.deadline)).min()
+        let running = self.running.as_ref().map(|running| running.deadline);
+        queued.chain(running).chain(self.outbox.retry_at()).min()
     }
 
     /// Answers those who wait for the agent's retirement once nothing of it runs; true when its
     /// task is to end.
     async fn has_left(&mut self) -> bool {
-        if self.running.is_some() {
+        if self.running.is_some() || !self.outbox.is_settled() {
             return false;
         }
         let Some(retirement) = &mut self.retirement else {
@@ -360,7 +435,7 @@ impl Agent {
     }
 }
 
-async fn next_input(running: &mut Option<Running>) -> Input {
+async fn next_report(running: &mut Option<Running>) -> Report {
     match running {
         Some(running) => running.work.recv().await.expect("the turn itself holds a sender"),
         None => std::future::pending().await,

@@ -3,10 +3,13 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::limits::MESSAGES_LOADED_MAX;
 use crate::message::{Message, ToolCall};
 
 #[derive(Debug, Default)]
 pub struct Conversation {
+    /// How many messages came before those in memory.
+    earlier: usize,
     entries: Vec<Arc<Entry>>,
     /// The first so many messages are counted, and have so many tokens together.
     counted: (usize, u64),
@@ -27,12 +30,43 @@ pub struct Entry {
 }
 
 impl Conversation {
-    pub fn append(&mut self, message: Message) {
-        self.entries.push(Arc::new(Entry { message: Arc::new(message), tokens: OnceLock::new() }));
+    /// The newest messages of a conversation that has `total`.
+    pub fn restored(total: usize, newest: Vec<Arc<Message>>) -> Self {
+        let earlier = total.checked_sub(newest.len()).expect("no more messages than there are");
+        Self { earlier, entries: newest.into_iter().map(Entry::new).collect(), counted: (0, 0) }
     }
 
+    pub fn append(&mut self, message: Arc<Message>) {
+        self.entries.push(Entry::new(message));
+    }
+
+    /// How many messages there are, those that are no longer in memory included.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.earlier + self.entries.len()
+    }
+
+    /// Forgets the messages from the one of this index on, as if they had never been.
+    pub fn truncate(&mut self, len: usize) {
+        let kept = len.checked_sub(self.earlier).expect("only what is in memory can be taken back");
+        self.entries.truncate(kept);
+        if self.counted.0 > kept {
+            self.counted = (0, 0);
+        }
+    }
+
+    /// Lets go of the oldest messages, which stay in the database, where too many are in memory. What
+    /// is left begins with a user's message.
+    pub fn shorten(&mut self) {
+        if self.entries.len() <= MESSAGES_LOADED_MAX {
+            return;
+        }
+        let beyond = self.entries.len() - MESSAGES_LOADED_MAX;
+        let is_user = |entry: &Arc<Entry>| matches!(*entry.message, Message::User { .. });
+        let cut = self.entries[beyond..].iter().position(is_user).map(|place| beyond + place);
+        let Some(cut) = cut else { return };
+        self.entries.drain(..cut);
+        self.earlier += cut;
+        self.counted = (0, 0);
     }
 
     pub fn messages(&self) -> Vec<Arc<Message>> {
@@ -49,23 +83,19 @@ impl Conversation {
         MessageTokens { counted: *tokens, uncounted: self.entries[*count..].to_vec() }
     }
 
-    /// At most `limit` messages from `offset` on.
-    pub fn page(&self, offset: usize, limit: usize) -> Vec<Arc<Message>> {
-        self.entries
-            .iter()
-            .skip(offset)
-            .take(limit)
-            .map(|entry| Arc::clone(&entry.message))
-            .collect()
-    }
-
     /// Asserts the invariant of a conversation for what one turn added from `first` on, so that
     /// the check does not grow with the history.
     pub fn assert_paired_since(&self, first: usize) {
-        let added = self.entries[first..].iter().map(|entry| entry.message.as_ref());
+        let added = self.entries[first - self.earlier..].iter().map(|entry| entry.message.as_ref());
         if let Err(broken) = check_pairs(added) {
             panic!("a conversation between turns is paired: {broken}");
         }
+    }
+}
+
+impl Entry {
+    fn new(message: Arc<Message>) -> Arc<Self> {
+        Arc::new(Self { message, tokens: OnceLock::new() })
     }
 }
 
@@ -95,4 +125,42 @@ pub fn check_pairs<'a>(messages: impl Iterator<Item = &'a Message>) -> Result<()
         }
     }
     open.front().map_or(Ok(()), |call| Err(format!("{} has no result", call.id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conversation(messages: usize) -> Conversation {
+        let mut conversation = Conversation::default();
+        for number in 0..messages {
+            let content = number.to_string();
+            let message = if number % 2 == 0 {
+                Message::User { content: content.into(), meta: None }
+            } else {
+                Message::Assistant { content, tool_calls: Vec::new(), meta: None }
+            };
+            conversation.append(Arc::new(message));
+        }
+        conversation
+    }
+
+    #[test]
+    fn what_is_let_go_of_is_still_counted_and_the_rest_begins_with_a_user() {
+        let mut long = conversation(MESSAGES_LOADED_MAX + 3);
+        long.shorten();
+        assert_eq!(long.len(), MESSAGES_LOADED_MAX + 3);
+        let kept = long.messages();
+        assert_eq!(kept.len(), MESSAGES_LOADED_MAX - 1);
+        assert!(matches!(&*kept[0], Message::User { content, .. } if **content == *"4"));
+        long.truncate(MESSAGES_LOADED_MAX + 1);
+        assert_eq!(long.messages().len(), MESSAGES_LOADED_MAX - 3);
+    }
+
+    #[test]
+    fn a_short_conversation_stays_whole() {
+        let mut short = conversation(MESSAGES_LOADED_MAX);
+        short.shorten();
+        assert_eq!(short.messages().len(), MESSAGES_LOADED_MAX);
+    }
 }

@@ -13,10 +13,11 @@ use super::outcome::{CancelReason, Outcome};
 use super::requests::State;
 use super::shown::Shown;
 use super::tokens::{self, Countable, PromptTokens, Tokens};
-use super::{Facts, Shared};
+use super::{Facts, Past, Shared};
 use crate::id::{AgentId, RequestId};
 use crate::limits::INBOX_MAX;
 use crate::message::{Message, UserMeta};
+use crate::store::StoreError;
 
 #[derive(Clone)]
 pub struct AgentHandle(Arc<Inner>);
@@ -76,8 +77,13 @@ pub struct SendRequest {
 /// A send that the agent took: it will end, or has ended already.
 #[derive(Debug)]
 pub enum Accepted {
-    Waiting { state: State, outcome: oneshot::Receiver<Arc<Outcome>> },
+    Waiting {
+        state: State,
+        outcome: oneshot::Receiver<Arc<Outcome>>,
+    },
     Ended(Arc<Outcome>),
+    /// The database knows how it ended.
+    Recorded,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,8 +94,19 @@ pub enum SendError {
     Retiring,
     #[error("the request id was used with other content")]
     OtherContent,
+    #[error("the request could not be written down")]
+    Storage,
     #[error("the agent is gone")]
     Gone,
+}
+
+/// A question about what is on record that got no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    #[error("the agent is gone")]
+    Gone,
+    #[error("the record could not be read")]
+    Storage,
 }
 
 /// The agent's task has ended.
@@ -104,7 +121,7 @@ pub enum Retire {
     FinishTurn(CancelReason),
     CancelTurn(CancelReason),
     /// Cancels everything, and the task ends.
-    Leave(CancelReason),
+    Leave,
 }
 
 #[derive(Debug)]
@@ -124,11 +141,12 @@ pub struct Context {
 
 impl AgentHandle {
     /// Starts the agent's task.
-    pub fn start(facts: Facts, shared: Arc<Shared>) -> Self {
+    pub fn start(facts: Facts, past: Past, shared: Arc<Shared>) -> Self {
         let facts = Arc::new(facts);
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
         let status = Arc::new(ArcSwap::from_pointee(Status::default()));
-        let agent = Agent::new(Arc::clone(&facts), Arc::clone(&shared), inbox, Arc::clone(&status));
+        let published = Arc::clone(&status);
+        let agent = Agent::new(Arc::clone(&facts), past, Arc::clone(&shared), inbox, published);
         tokio::spawn(agent.run());
         let (shown, prompt_tokens) = (Shown::of(&facts), Arc::default());
         let inner = Inner {
@@ -181,7 +199,17 @@ impl AgentHandle {
     }
 
     pub async fn send(&self, request: SendRequest) -> Result<Accepted, SendError> {
-        self.ask(|reply| Ask::Send(Box::new(request), reply)).await.unwrap_or(Err(SendError::Gone))
+        let (id, content) = (request.request_id.clone(), Arc::clone(&request.content));
+        let asked = self.ask(|reply| Ask::Send(Box::new(request), reply)).await;
+        match asked.unwrap_or(Err(SendError::Gone))? {
+            Accepted::Recorded => match self.recorded(&id).await {
+                Ok(Some((recorded, _))) if recorded != content => Err(SendError::OtherContent),
+                Ok(Some((_, outcome))) => Ok(Accepted::Ended(outcome)),
+                // The record was forgotten at this very moment, or cannot be read.
+                Ok(None) | Err(_) => Err(SendError::Storage),
+            },
+            accepted @ (Accepted::Waiting { .. } | Accepted::Ended(_)) => Ok(accepted),
+        }
     }
 
     /// Cancels one request, or all; returns those that were running or waiting.
@@ -189,12 +217,39 @@ impl AgentHandle {
         self.ask(|reply| Ask::Cancel(request, reply)).await
     }
 
-    pub async fn request(&self, id: RequestId) -> Result<Option<State>, Gone> {
-        self.ask(|reply| Ask::Request(id, reply)).await
+    pub async fn request(&self, id: RequestId) -> Result<Option<State>, Unanswered> {
+        let state = self.ask(|reply| Ask::Request(id.clone(), reply)).await;
+        match state.map_err(|Gone| Unanswered::Gone)? {
+            Some(State::Recorded) => {
+                let recorded = self.recorded(&id).await.map_err(|_| Unanswered::Storage)?;
+                Ok(recorded.map(|(_, outcome)| State::Ended(outcome)))
+            }
+            state => Ok(state),
+        }
     }
 
-    pub async fn messages(&self, offset: usize, limit: usize) -> Result<Page, Gone> {
-        self.ask(|reply| Ask::Messages { offset, limit, reply }).await
+    /// The content and the outcome of a request that is on record.
+    async fn recorded(
+        &self,
+        id: &RequestId,
+    ) -> Result<Option<(Arc<str>, Arc<Outcome>)>, StoreError> {
+        let record = self.0.shared.store.request(self.facts().number, id).await?;
+        Ok(record.and_then(|record| {
+            let outcome = serde_json::from_str(&record.outcome?).ok()?;
+            Some((record.content, Arc::new(outcome)))
+        }))
+    }
+
+    /// A page of the conversation, as it is on disk.
+    pub async fn messages(&self, offset: usize, limit: usize) -> Result<Page, Unanswered> {
+        let total = self.status().message_count;
+        let limit = limit.min(total.saturating_sub(offset));
+        if limit == 0 {
+            return Ok(Page { total, messages: Vec::new() });
+        }
+        let page = self.0.shared.store.messages(self.facts().number, offset as u64, limit as u64);
+        let messages = page.await.map_err(|_| Unanswered::Storage)?;
+        Ok(Page { total, messages })
     }
 
     pub async fn context(&self) -> Result<Context, Gone> {
@@ -220,6 +275,11 @@ impl AgentHandle {
     pub async fn retire(&self, how: Retire) {
         // An agent that is gone already has nothing running.
         let _ = self.ask(|reply| Ask::Retire(how, reply)).await;
+    }
+
+    /// Takes back that the agent was told to take no more work.
+    pub async fn resume(&self) {
+        let _ = self.ask(Ask::Resume).await;
     }
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Gone> {

@@ -2,8 +2,11 @@
 //! `handle` is what others hold; `actor` is the loop behind it; `turn` decides, `work` waits.
 
 mod actor;
+mod commit;
 mod conversation;
 mod handle;
+mod journal;
+mod outbox;
 pub mod outcome;
 mod prompt;
 mod shown;
@@ -21,6 +24,7 @@ use jiff::Timestamp;
 pub use conversation::check_pairs;
 pub use handle::{
     Accepted, AgentHandle, Context, Family, Gone, Page, Retire, SendError, SendRequest, Status,
+    Unanswered,
 };
 pub use outcome::{CancelReason, EndedAs, Failure, Finish, Outcome};
 pub use prompt::system_prompt;
@@ -29,17 +33,20 @@ pub use shown::Shown;
 pub use tokens::Tokens;
 pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn};
 
-use crate::id::AgentId;
+use crate::hub::Hub;
+use crate::id::{AgentId, RequestId};
 use crate::logs::Logs;
-use crate::message::ToolDefinition;
+use crate::message::{Message, ToolDefinition};
 use crate::policy::Permissions;
 use crate::provider::Model;
+use crate::store::{AgentNumber, Standing, Store};
 use crate::tool::Tools;
 use crate::world::World;
 
 /// What an agent is from its creation on.
 #[derive(Debug)]
 pub struct Facts {
+    pub number: AgentNumber,
     pub id: AgentId,
     pub created_at: Timestamp,
     pub depth: u32,
@@ -51,12 +58,25 @@ pub struct Facts {
     pub tools: Arc<[ToolDefinition]>,
 }
 
+/// What an agent had before it came into memory; a new one has nothing.
+#[derive(Debug, Default)]
+pub struct Past {
+    pub message_count: usize,
+    /// The newest ones.
+    pub messages: Vec<Arc<Message>>,
+    /// Requests on record, oldest first.
+    pub requests: Vec<RequestId>,
+    pub standing: Standing,
+}
+
 /// What all agents of a server share.
 #[derive(Debug)]
 pub struct Shared {
     pub world: World,
+    pub store: Store,
+    pub hub: Arc<Hub>,
+    pub logs: Logs,
     pub tools: Tools,
     pub rules: Rules,
     pub skill_timeout: Duration,
-    pub logs: Logs,
 }

@@ -1,26 +1,33 @@
 //! Which turns an agent was asked for, and how each ended. A `request_id` names one turn for ever:
 //! asked again with the same content it joins the turn or gets the recorded outcome.
+//! Outcomes that are on record are in the database; here are only their names.
 //! Pure but for the senders it hands outcomes to.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::outcome::Outcome;
+use super::handle::{Accepted, SendError};
+use super::outcome::{Failure, Outcome};
 use crate::id::RequestId;
 use crate::limits::REQUESTS_KEPT_MAX;
 
+pub type AcceptReply = oneshot::Sender<Result<Accepted, SendError>>;
+
 #[derive(Debug, Default)]
 pub struct Requests {
-    by_id: BTreeMap<RequestId, Record>,
-    /// Ended ones, oldest first; only these are ever forgotten.
-    ended: VecDeque<RequestId>,
+    by_id: BTreeMap<RequestId, Request>,
+    /// Those on record, oldest first.
+    recorded: VecDeque<RequestId>,
+    recorded_ids: BTreeSet<RequestId>,
 }
 
 #[derive(Debug)]
-struct Record {
+struct Request {
     content: Arc<str>,
+    /// Callers that are told once the request is durable; `None` from then on.
+    accepting: Option<Vec<AcceptReply>>,
     progress: Progress,
 }
 
@@ -28,6 +35,7 @@ struct Record {
 enum Progress {
     Queued(Vec<oneshot::Sender<Arc<Outcome>>>),
     Running(Vec<oneshot::Sender<Arc<Outcome>>>),
+    /// Ended, and not on record, because the disk does not take it.
     Ended(Arc<Outcome>),
 }
 
@@ -37,78 +45,124 @@ pub enum State {
     Queued,
     Running,
     Ended(Arc<Outcome>),
+    /// The database knows how it ended.
+    Recorded,
 }
 
-/// What the log knows of a request that somebody wants to make.
-#[derive(Debug)]
+/// What is known of a request that somebody wants to make.
+#[derive(Debug, PartialEq, Eq)]
 pub enum Known {
     Unknown,
     OtherContent,
-    Same(State),
+    Same,
 }
 
 impl Requests {
+    /// Starts with the ended requests that are on record, oldest first.
+    pub fn restored(recorded: Vec<RequestId>) -> Self {
+        let recorded_ids = recorded.iter().cloned().collect();
+        Self { by_id: BTreeMap::new(), recorded: recorded.into(), recorded_ids }
+    }
+
     pub fn look_up(&self, id: &RequestId, content: &str) -> Known {
         match self.by_id.get(id) {
+            // Whether the content is the same is seen when the record is read.
+            None if self.recorded_ids.contains(id) => Known::Same,
             None => Known::Unknown,
-            Some(record) if *record.content != *content => Known::OtherContent,
-            Some(record) => Known::Same(record.progress.state()),
+            Some(request) if *request.content != *content => Known::OtherContent,
+            Some(_) => Known::Same,
         }
     }
 
+    /// What others may know: nothing of a request that is not durable yet.
     pub fn state(&self, id: &RequestId) -> Option<State> {
-        self.by_id.get(id).map(|record| record.progress.state())
-    }
-
-    pub fn accept(&mut self, id: RequestId, content: Arc<str>) {
-        let record = Record { content, progress: Progress::Queued(Vec::new()) };
-        let before = self.by_id.insert(id, record);
-        assert!(before.is_none(), "a request is accepted once");
-    }
-
-    /// Waits for the outcome of a request that has not ended.
-    pub fn join(&mut self, id: &RequestId) -> oneshot::Receiver<Arc<Outcome>> {
-        let (sender, receiver) = oneshot::channel();
-        match &mut self.record(id).progress {
-            Progress::Queued(waiting) | Progress::Running(waiting) => {
-                // Callers come and go while a turn runs; those that went leave no trace.
-                waiting.retain(|sender| !sender.is_closed());
-                waiting.push(sender);
-            }
-            Progress::Ended(_) => panic!("an ended request is answered from its record"),
+        if self.recorded_ids.contains(id) {
+            return Some(State::Recorded);
         }
-        receiver
+        let request = self.by_id.get(id)?;
+        request.accepting.is_none().then(|| request.progress.state())
+    }
+
+    /// Notes a new request; it is accepted once it is durable.
+    pub fn add(&mut self, id: RequestId, content: Arc<str>) {
+        let progress = Progress::Queued(Vec::new());
+        let request = Request { content, accepting: Some(Vec::new()), progress };
+        let before = self.by_id.insert(id, request);
+        assert!(before.is_none(), "a request is added once");
+    }
+
+    /// Tells a caller of its request: at once where that is durable, else as soon as it is.
+    pub fn answer(&mut self, id: &RequestId, reply: AcceptReply) {
+        if self.recorded_ids.contains(id) {
+            let _ = reply.send(Ok(Accepted::Recorded));
+            return;
+        }
+        let request = self.by_id.get_mut(id).expect("only known requests are answered");
+        match &mut request.accepting {
+            Some(waiting) => waiting.push(reply),
+            None => drop(reply.send(Ok(request.progress.join()))),
+        }
+    }
+
+    /// The request is durable: its callers are told.
+    pub fn accept(&mut self, id: &RequestId) {
+        let request = self.request(id);
+        let waiting = request.accepting.take().expect("a request is accepted once");
+        for reply in waiting {
+            let mut accepted = request.progress.join();
+            // What is told is that it was taken, however far it is by now.
+            if let Accepted::Waiting { state, .. } = &mut accepted {
+                *state = State::Queued;
+            }
+            let _ = reply.send(Ok(accepted));
+        }
+    }
+
+    /// The request could not be written down, so it never was.
+    pub fn refuse(&mut self, id: &RequestId) {
+        let mut request = self.by_id.remove(id).expect("only known requests are refused");
+        for reply in request.accepting.expect("an accepted request is not refused") {
+            let _ = reply.send(Err(SendError::Storage));
+        }
+        request.progress.tell(&Arc::new(Outcome::Failed(Failure::Storage)));
     }
 
     pub fn start(&mut self, id: &RequestId) {
-        let progress = &mut self.record(id).progress;
+        let progress = &mut self.request(id).progress;
         let Progress::Queued(waiting) = progress else {
             panic!("a turn starts once, from the queue");
         };
         *progress = Progress::Running(std::mem::take(waiting));
     }
 
-    /// Records the outcome and tells everybody who waits.
-    pub fn end(&mut self, id: &RequestId, outcome: Outcome) {
-        let outcome = Arc::new(outcome);
-        let progress = &mut self.record(id).progress;
-        match std::mem::replace(progress, Progress::Ended(Arc::clone(&outcome))) {
-            Progress::Queued(waiting) | Progress::Running(waiting) => {
-                for sender in waiting {
-                    // A caller that went away reads the outcome later by its request id.
-                    let _ = sender.send(Arc::clone(&outcome));
-                }
-            }
-            Progress::Ended(_) => panic!("a request ends once"),
-        }
-        self.ended.push_back(id.clone());
-        if self.ended.len() > REQUESTS_KEPT_MAX {
-            let oldest = self.ended.pop_front().expect("the log is longer than its bound");
-            self.by_id.remove(&oldest);
-        }
+    /// The outcome is on record: everybody who waits is told, and the database keeps it from now
+    /// on. Returns requests of which so many have come since that they are to be forgotten.
+    pub fn end(&mut self, id: &RequestId, outcome: Outcome) -> Option<RequestId> {
+        self.request(id).progress.tell(&Arc::new(outcome));
+        self.record(id)
     }
 
-    fn record(&mut self, id: &RequestId) -> &mut Record {
+    /// The outcome could not be written: everybody is told that, and it is kept here until it can.
+    pub fn end_unrecorded(&mut self, id: &RequestId, outcome: Outcome) {
+        let outcome = Arc::new(outcome);
+        let progress = &mut self.request(id).progress;
+        std::mem::replace(progress, Progress::Ended(Arc::clone(&outcome))).tell(&outcome);
+    }
+
+    /// The outcome of a request that ended before is on record now.
+    pub fn record(&mut self, id: &RequestId) -> Option<RequestId> {
+        self.by_id.remove(id).expect("a request is recorded once");
+        self.recorded.push_back(id.clone());
+        self.recorded_ids.insert(id.clone());
+        if self.recorded.len() <= REQUESTS_KEPT_MAX {
+            return None;
+        }
+        let oldest = self.recorded.pop_front().expect("the log is longer than its bound");
+        self.recorded_ids.remove(&oldest);
+        Some(oldest)
+    }
+
+    fn request(&mut self, id: &RequestId) -> &mut Request {
         self.by_id.get_mut(id).expect("only known requests change")
     }
 }
@@ -121,47 +175,34 @@ impl Progress {
             Self::Ended(outcome) => State::Ended(Arc::clone(outcome)),
         }
     }
+
+    fn join(&mut self) -> Accepted {
+        let state = self.state();
+        match self {
+            Self::Queued(waiting) | Self::Running(waiting) => {
+                let (sender, outcome) = oneshot::channel();
+                // Callers come and go while a turn runs; those that went leave no trace.
+                waiting.retain(|sender| !sender.is_closed());
+                waiting.push(sender);
+                Accepted::Waiting { state, outcome }
+            }
+            Self::Ended(outcome) => Accepted::Ended(Arc::clone(outcome)),
+        }
+    }
+
+    fn tell(&mut self, outcome: &Arc<Outcome>) {
+        match self {
+            Self::Queued(waiting) | Self::Running(waiting) => {
+                for sender in waiting.drain(..) {
+                    // A caller that went away reads the outcome later by its request id.
+                    let _ = sender.send(Arc::clone(outcome));
+                }
+            }
+            Self::Ended(_) => panic!("a request ends once"),
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::outcome::CancelReason;
-    use super::*;
-
-    fn id(number: usize) -> RequestId {
-        RequestId::parse(&format!("r{number}")).unwrap()
-    }
-
-    fn end(requests: &mut Requests, number: usize) {
-        requests.accept(id(number), "same".into());
-        requests.start(&id(number));
-        requests.end(&id(number), Outcome::Cancelled { reason: CancelReason::Cancelled });
-    }
-
-    #[test]
-    fn the_oldest_outcomes_are_forgotten_and_running_ones_never() {
-        let mut requests = Requests::default();
-        requests.accept(id(0), "running".into());
-        requests.start(&id(0));
-        for number in 1..=REQUESTS_KEPT_MAX + 1 {
-            end(&mut requests, number);
-        }
-        assert!(matches!(requests.state(&id(0)), Some(State::Running)));
-        assert!(requests.state(&id(1)).is_none());
-        assert!(matches!(requests.state(&id(2)), Some(State::Ended(_))));
-        assert!(matches!(requests.look_up(&id(2), "other"), Known::OtherContent));
-        assert!(matches!(requests.look_up(&id(2), "same"), Known::Same(State::Ended(_))));
-    }
-
-    #[test]
-    fn everybody_who_joined_gets_the_outcome_once() {
-        let mut requests = Requests::default();
-        requests.accept(id(1), "x".into());
-        let mut first = requests.join(&id(1));
-        requests.start(&id(1));
-        let mut second = requests.join(&id(1));
-        drop(requests.join(&id(1)));
-        requests.end(&id(1), Outcome::Cancelled { reason: CancelReason::Destroyed });
-        assert_eq!(first.try_recv().unwrap(), second.try_recv().unwrap());
-    }
-}
+#[path = "requests_tests.rs"]
+mod tests;

@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use super::outcome::{CancelReason, Failure, Finish, Outcome};
+use crate::event::{self, What};
 use crate::limits::EMPTY_ANSWERS_MAX;
 use crate::message::{AssistantMeta, Message, ToolCall, ToolMeta, Usage};
 use crate::provider::{Fault, FinishReason, ProviderError};
@@ -68,16 +69,25 @@ pub struct ToolResult {
 pub enum Stop {
     Cancel(CancelReason),
     Timeout,
+    /// What the turn did could not be written down.
+    Storage,
 }
 
-/// What the actor does next, in order.
+/// What the actor does next, in order. It asks and runs only once everything before is durable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Ask,
     Append(Message),
+    /// Something that those who follow the turn should know.
+    Tell(What),
     Run {
         index: usize,
         call: ToolCall,
+    },
+    /// A call that was started has its result.
+    ToolEnded {
+        call: ToolCall,
+        result: ToolResult,
     },
     /// Ends all work of this turn that still runs.
     Abandon,
@@ -102,6 +112,8 @@ struct Batch {
     at_once: usize,
     /// Results are appended in call order, so those before this one are in the conversation.
     appended: usize,
+    /// Some call was not run, or not to its end.
+    halted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +150,11 @@ impl Turn {
         (turn, vec![Effect::Ask])
     }
 
+    /// The model's text so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// How often the model was asked.
     pub fn iterations(&self) -> u32 {
         self.iterations
@@ -154,6 +171,7 @@ impl Turn {
             Input::ToolEnded { index, result } => self.on_tool_ended(index, result),
             Input::Defect { error_id } => self.fail(Failure::Internal { error_id }),
             Input::Stop(Stop::Timeout) => self.fail(Failure::Timeout),
+            Input::Stop(Stop::Storage) => self.fail(Failure::Storage),
             Input::Stop(Stop::Cancel(reason)) => {
                 self.end_early(reason.name(), Outcome::Cancelled { reason })
             }
@@ -180,8 +198,10 @@ impl Turn {
         }
         self.empty_answers = 0;
         let message = Message::Assistant { content, tool_calls: answer.calls.clone(), meta: None };
-        self.phase = Phase::Acting(Batch::new(answer.calls, self.rules.concurrent_tools_max));
-        let mut effects = vec![Effect::Append(message)];
+        let batch = Batch::new(answer.calls, self.rules.concurrent_tools_max);
+        let started = Effect::Tell(What::BatchStarted(batch.told()));
+        self.phase = Phase::Acting(batch);
+        let mut effects = vec![Effect::Append(message), started];
         self.advance(&mut effects);
         effects
     }
@@ -221,8 +241,7 @@ impl Turn {
         let Phase::Acting(batch) = &mut self.phase else {
             panic!("a tool ends only while tools run");
         };
-        batch.end(index, result);
-        let mut effects = Vec::new();
+        let mut effects = vec![batch.end(index, result)];
         self.advance(&mut effects);
         effects
     }
@@ -238,6 +257,7 @@ impl Turn {
         if !batch.is_over() {
             return;
         }
+        effects.push(batch.over());
         if self.iterations >= self.rules.iterations_max {
             effects.push(self.complete(Finish::IterationLimit));
             return;
@@ -268,9 +288,10 @@ impl Turn {
                 meta: Some(AssistantMeta { partial: why.to_owned() }),
             })),
             Phase::Acting(mut batch) => {
-                batch.cut(why);
+                batch.cut(why, &mut effects);
                 batch.append_ended(&mut effects);
                 assert!(batch.is_over(), "a batch that was cut has a result for every call");
+                effects.push(batch.over());
             }
             Phase::Done => panic!("a turn ends exactly once"),
         }
@@ -286,32 +307,45 @@ impl Batch {
             calls.into_iter().map(|call| Slot { call, state: SlotState::Waiting }).collect();
         let (mode, at_once) =
             if parallel { (Mode::Parallel, concurrent_max) } else { (Mode::Sequential, 1) };
-        Self { slots, mode, at_once, appended: 0 }
+        Self { slots, mode, at_once, appended: 0, halted: false }
+    }
+
+    fn told(&self) -> event::Batch {
+        let calls = self.slots.iter().map(|slot| &slot.call);
+        event::Batch::of(calls, self.mode == Mode::Parallel)
+    }
+
+    fn over(&self) -> Effect {
+        let told = self.told();
+        Effect::Tell(if self.halted { What::BatchHalted(told) } else { What::BatchCompleted(told) })
     }
 
     fn is_over(&self) -> bool {
         self.appended == self.slots.len()
     }
 
-    fn end(&mut self, index: usize, result: ToolResult) {
+    fn end(&mut self, index: usize, result: ToolResult) -> Effect {
         let failed = result.error;
         let slot = &mut self.slots[index];
         assert!(matches!(slot.state, SlotState::Running), "a tool ends only after it started");
+        let ended = Effect::ToolEnded { call: slot.call.clone(), result: result.clone() };
         slot.state = SlotState::Ended(result);
         if failed && self.mode == Mode::Sequential {
             self.skip_waiting("Not run: an earlier tool call of this message failed.");
         }
+        ended
     }
 
     fn skip_waiting(&mut self, why: &str) {
         for slot in &mut self.slots {
             if matches!(slot.state, SlotState::Waiting) {
+                self.halted = true;
                 slot.state = SlotState::Ended(ToolResult { content: why.to_owned(), error: true });
             }
         }
     }
 
-    fn cut(&mut self, why: &str) {
+    fn cut(&mut self, why: &str, effects: &mut Vec<Effect>) {
         self.skip_waiting(&format!("Not run: the turn ended early ({why})."));
         for slot in &mut self.slots {
             if matches!(slot.state, SlotState::Running) {
@@ -319,7 +353,10 @@ impl Batch {
                     "Cut off while it ran, because the turn ended early ({why}): whether it had an \
                      effect is not known."
                 );
-                slot.state = SlotState::Ended(ToolResult { content, error: true });
+                let result = ToolResult { content, error: true };
+                effects.push(Effect::ToolEnded { call: slot.call.clone(), result: result.clone() });
+                slot.state = SlotState::Ended(result);
+                self.halted = true;
             }
         }
     }

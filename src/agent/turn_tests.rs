@@ -11,6 +11,30 @@ const RULES: Rules = Rules { iterations_max: 3, concurrent_tools_max: 2 };
 const CANCEL: Input = Input::Stop(Stop::Cancel(CancelReason::Cancelled));
 const CANCELLED: Effect = Effect::Finish(Outcome::Cancelled { reason: CancelReason::Cancelled });
 
+impl Turn {
+    /// What the turn does, without what it tells about it.
+    fn does(&mut self, input: Input) -> Vec<Effect> {
+        let mut effects = self.on(input);
+        effects.retain(|effect| !is_told(effect));
+        effects
+    }
+
+    /// What is told about the turn, by name.
+    fn tells(&mut self, input: Input) -> Vec<String> {
+        let told = self.on(input).into_iter().filter_map(|effect| match effect {
+            Effect::Tell(what) => Some(what.name().to_owned()),
+            Effect::ToolEnded { call, result } => Some(format!("{} {}", call.id, result.error)),
+            Effect::Run { call, .. } => Some(format!("run {}", call.id)),
+            _ => None,
+        });
+        told.collect()
+    }
+}
+
+fn is_told(effect: &Effect) -> bool {
+    matches!(effect, Effect::Tell(_) | Effect::ToolEnded { .. })
+}
+
 fn call(id: &str) -> ToolCall {
     ToolCall { id: id.to_owned(), name: "echo".to_owned(), arguments: json!({"message": id}) }
 }
@@ -59,7 +83,7 @@ fn completed(content: &str, finish: Finish, answers: u64) -> Effect {
 
 fn acting(calls: Vec<ToolCall>) -> Turn {
     let (mut turn, _) = Turn::start(RULES);
-    turn.on(answered(calls));
+    turn.does(answered(calls));
     turn
 }
 
@@ -67,33 +91,46 @@ fn acting(calls: Vec<ToolCall>) -> Turn {
 fn a_plain_answer_completes_the_turn() {
     let (mut turn, effects) = Turn::start(RULES);
     assert_eq!(effects, [Effect::Ask]);
-    assert_eq!(turn.on(Input::Text("Hel".to_owned())), []);
-    assert_eq!(turn.on(Input::Text("lo".to_owned())), []);
-    let effects = turn.on(answered(vec![]));
+    assert_eq!(turn.does(Input::Text("Hel".to_owned())), []);
+    assert_eq!(turn.does(Input::Text("lo".to_owned())), []);
+    let effects = turn.does(answered(vec![]));
     assert_eq!(effects, [said("Hello", vec![]), completed("Hello", Finish::Stop, 1)]);
-    assert_eq!(turn.on(CANCEL), []);
+    assert_eq!(turn.does(CANCEL), []);
 }
 
 #[test]
 fn calls_run_one_after_another_and_then_the_model_goes_on() {
     let (mut turn, _) = Turn::start(RULES);
-    turn.on(Input::Text("a".to_owned()));
+    turn.does(Input::Text("a".to_owned()));
     let calls = vec![call("x"), call("y")];
-    assert_eq!(turn.on(answered(calls.clone())), [said("a", calls), run(0, "x")]);
-    assert_eq!(turn.on(ended(0, "1")), [result("x", "1"), run(1, "y")]);
-    assert_eq!(turn.on(ended(1, "2")), [result("y", "2"), Effect::Ask]);
-    turn.on(Input::Text("b".to_owned()));
-    let effects = turn.on(answered(vec![]));
+    assert_eq!(turn.does(answered(calls.clone())), [said("a", calls), run(0, "x")]);
+    assert_eq!(turn.does(ended(0, "1")), [result("x", "1"), run(1, "y")]);
+    assert_eq!(turn.does(ended(1, "2")), [result("y", "2"), Effect::Ask]);
+    turn.does(Input::Text("b".to_owned()));
+    let effects = turn.does(answered(vec![]));
     assert_eq!(effects, [said("b", vec![]), completed("ab", Finish::Stop, 2)]);
 }
 
 #[test]
 fn a_failed_call_stops_the_rest_of_a_sequence() {
     let mut turn = acting(vec![call("x"), call("y"), call("z")]);
-    turn.on(ended(0, "1"));
+    turn.does(ended(0, "1"));
     let skipped = "Not run: an earlier tool call of this message failed.";
     let expected = [failure("y", "no"), failure("z", skipped), Effect::Ask];
-    assert_eq!(turn.on(failed(1)), expected);
+    assert_eq!(turn.does(failed(1)), expected);
+}
+
+#[test]
+fn a_batch_and_its_calls_are_told_from_start_to_end() {
+    let (mut turn, _) = Turn::start(RULES);
+    let calls = vec![call("x"), call("y"), call("z")];
+    assert_eq!(turn.tells(answered(calls)), ["batch_started", "run x"]);
+    assert_eq!(turn.tells(ended(0, "1")), ["x false", "run y"]);
+    assert_eq!(turn.tells(failed(1)), ["y true", "batch_halted"]);
+    assert_eq!(turn.tells(answered(vec![call("v")])), ["batch_started", "run v"]);
+    assert_eq!(turn.tells(failed(0)), ["v true", "batch_completed"], "nothing was left out");
+    turn.on(answered(vec![parallel("a"), call("b"), call("c")]));
+    assert_eq!(turn.tells(CANCEL), ["a true", "b true", "batch_halted"]);
 }
 
 #[test]
@@ -101,14 +138,14 @@ fn parallel_calls_start_together_within_the_bound_and_answer_in_order() {
     let calls = vec![call("x"), parallel("y"), call("z")];
     let (mut turn, _) = Turn::start(RULES);
     assert_eq!(
-        turn.on(answered(calls.clone())),
+        turn.does(answered(calls.clone())),
         [said("", calls), run(0, "x"), run(1, "y")],
         "`_parallel` is stripped from what the tool sees"
     );
-    assert_eq!(turn.on(failed(1)), [run(2, "z")], "a failure does not stop the others");
-    assert_eq!(turn.on(ended(2, "3")), []);
+    assert_eq!(turn.does(failed(1)), [run(2, "z")], "a failure does not stop the others");
+    assert_eq!(turn.does(ended(2, "3")), []);
     let expected = [result("x", "1"), failure("y", "no"), result("z", "3"), Effect::Ask];
-    assert_eq!(turn.on(ended(0, "1")), expected);
+    assert_eq!(turn.does(ended(0, "1")), expected);
 }
 
 #[test]
@@ -118,34 +155,34 @@ fn cancel_while_tools_run_abandons_them_once() {
                effect is not known.";
     let skipped = "Not run: the turn ended early (cancelled).";
     let expected = [Effect::Abandon, failure("a", cut), failure("b", skipped), CANCELLED];
-    assert_eq!(turn.on(CANCEL), expected);
-    assert_eq!(turn.on(CANCEL), []);
-    assert_eq!(turn.on(ended(0, "late")), []);
+    assert_eq!(turn.does(CANCEL), expected);
+    assert_eq!(turn.does(CANCEL), []);
+    assert_eq!(turn.does(ended(0, "late")), []);
 }
 
 #[test]
 fn cancel_keeps_partial_text_and_marks_it() {
     let (mut turn, _) = Turn::start(RULES);
-    turn.on(Input::Text("half a sen".to_owned()));
+    turn.does(Input::Text("half a sen".to_owned()));
     let partial = Effect::Append(Message::Assistant {
         content: "half a sen".to_owned(),
         tool_calls: vec![],
         meta: Some(AssistantMeta { partial: "cancelled".to_owned() }),
     });
-    assert_eq!(turn.on(CANCEL), [Effect::Abandon, partial, CANCELLED]);
+    assert_eq!(turn.does(CANCEL), [Effect::Abandon, partial, CANCELLED]);
 }
 
 #[test]
 fn cancel_before_the_first_chunk_leaves_no_empty_message() {
     let (mut turn, _) = Turn::start(RULES);
-    assert_eq!(turn.on(CANCEL), [Effect::Abandon, CANCELLED]);
+    assert_eq!(turn.does(CANCEL), [Effect::Abandon, CANCELLED]);
 }
 
 #[test]
 fn an_empty_answer_is_asked_again_once() {
     let (mut turn, _) = Turn::start(RULES);
-    assert_eq!(turn.on(answered(vec![])), [Effect::Ask]);
-    let effects = turn.on(answered(vec![]));
+    assert_eq!(turn.does(answered(vec![])), [Effect::Ask]);
+    let effects = turn.does(answered(vec![]));
     let [Effect::Abandon, Effect::Finish(Outcome::Failed(Failure::Provider(error)))] = &effects[..]
     else {
         panic!("{effects:?}");
@@ -156,10 +193,10 @@ fn an_empty_answer_is_asked_again_once() {
 #[test]
 fn only_empty_answers_in_a_row_fail_a_turn() {
     let mut turn = Turn::start(RULES).0;
-    turn.on(answered(vec![]));
-    turn.on(answered(vec![call("x")]));
-    turn.on(ended(0, "1"));
-    assert_eq!(turn.on(answered(vec![])), [Effect::Ask], "the first one after a good answer");
+    turn.does(answered(vec![]));
+    turn.does(answered(vec![call("x")]));
+    turn.does(ended(0, "1"));
+    assert_eq!(turn.does(answered(vec![])), [Effect::Ask], "the first one after a good answer");
 }
 
 #[test]
@@ -167,16 +204,16 @@ fn a_length_finish_completes_even_without_text() {
     let (mut turn, _) = Turn::start(RULES);
     let usage = Usage { input_tokens: 10, output_tokens: 1 };
     let answer = Answer { calls: vec![], finish: FinishReason::Length, usage };
-    assert_eq!(turn.on(Input::Answered(answer)), [completed("", Finish::Length, 1)]);
+    assert_eq!(turn.does(Input::Answered(answer)), [completed("", Finish::Length, 1)]);
 }
 
 #[test]
 fn the_iteration_limit_ends_the_turn_after_the_results() {
     let (mut turn, _) = Turn::start(Rules { iterations_max: 1, ..RULES });
-    turn.on(Input::Text("on it".to_owned()));
-    turn.on(answered(vec![call("x")]));
+    turn.does(Input::Text("on it".to_owned()));
+    turn.does(answered(vec![call("x")]));
     let expected = [result("x", "1"), completed("on it", Finish::IterationLimit, 1)];
-    assert_eq!(turn.on(ended(0, "1")), expected);
+    assert_eq!(turn.does(ended(0, "1")), expected);
 }
 
 /// What the outside may do next. Numbers pick among what is legal at that point.
@@ -212,6 +249,9 @@ struct Stage {
     asked: bool,
     running: Vec<usize>,
     started: usize,
+    /// Calls that were started and have not been told to end.
+    unended: usize,
+    in_batch: bool,
     finished: Vec<Outcome>,
     answers: usize,
 }
@@ -225,6 +265,8 @@ impl Stage {
             asked: false,
             running: vec![],
             started: 0,
+            unended: 0,
+            in_batch: false,
             finished: vec![],
             answers: 0,
         };
@@ -242,10 +284,20 @@ impl Stage {
                     self.asked = true;
                 }
                 Effect::Append(message) => self.conversation.push(message),
+                Effect::Tell(What::BatchStarted(_)) => {
+                    assert!(!self.in_batch, "one batch at a time");
+                    self.in_batch = true;
+                }
+                Effect::Tell(_) => {
+                    assert!(self.in_batch && self.unended == 0, "a batch ends after its calls");
+                    self.in_batch = false;
+                }
+                Effect::ToolEnded { .. } => self.unended -= 1,
                 Effect::Run { index, call } => {
                     assert!(call.arguments.get(PARALLEL_ARGUMENT).is_none());
                     self.running.push(index);
                     self.started += 1;
+                    self.unended += 1;
                     assert!(self.running.len() <= RULES.concurrent_tools_max);
                 }
                 Effect::Abandon => {
@@ -254,6 +306,10 @@ impl Stage {
                 }
                 Effect::Finish(outcome) => {
                     assert!(!self.asked && self.running.is_empty(), "nothing runs after the end");
+                    assert!(
+                        !self.in_batch && self.unended == 0,
+                        "what was started was told to end"
+                    );
                     self.finished.push(outcome);
                 }
             }

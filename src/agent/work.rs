@@ -8,17 +8,27 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::turn::{Answer, Input, ToolResult};
 use super::{Facts, Shared};
+use crate::event::What;
 use crate::message::{ToolCall, Usage};
 use crate::provider::{Fault, ModelEvent, ModelRequest, ProviderError};
 use crate::world::Use;
 
+/// What a task has to say to its turn.
+#[derive(Debug)]
+pub enum Report {
+    Input(Input),
+    /// Something to show that changes nothing.
+    Live(What),
+}
+
 /// Runs `work` and reports its end; a panic inside becomes a defect with a number in the log.
 pub async fn report(
     shared: Arc<Shared>,
-    to: mpsc::Sender<Input>,
+    to: mpsc::Sender<Report>,
     work: impl Future<Output = Input>,
 ) {
     let input = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
@@ -27,23 +37,30 @@ pub async fn report(
         Input::Defect { error_id }
     });
     // The turn may have ended meanwhile: then nobody wants the result.
-    let _ = to.send(input).await;
+    let _ = to.send(Report::Input(input)).await;
 }
 
 /// Streams one answer: its text piece by piece, then the rest of it.
-pub async fn ask(facts: Arc<Facts>, request: ModelRequest, text_to: mpsc::Sender<Input>) -> Input {
+pub async fn ask(facts: Arc<Facts>, request: ModelRequest, to: mpsc::Sender<Report>) -> Input {
     let mut events = facts.model.provider.stream(request);
     let mut calls: Vec<OpenCall> = Vec::new();
     let mut usage = Usage::default();
+    let mut thinking_since = None;
     while let Some(event) = events.next().await {
+        let is_thought = matches!(event, Ok(ModelEvent::Reasoning(_)));
+        if let Some(change) = thinking(&mut thinking_since, is_thought) {
+            let _ = to.send(Report::Live(change)).await;
+        }
         match event {
             Ok(ModelEvent::Text(text)) => {
-                if text_to.send(Input::Text(text)).await.is_err() {
+                if to.send(Report::Input(Input::Text(text))).await.is_err() {
                     break;
                 }
             }
             Ok(ModelEvent::Reasoning(_)) => {}
             Ok(ModelEvent::ToolCallStarted { index, id, name }) => {
+                let detected = What::ToolDetected { tool_id: id.clone(), name: name.clone() };
+                let _ = to.send(Report::Live(detected)).await;
                 calls.push(OpenCall { index, id, name, arguments: String::new() });
             }
             Ok(ModelEvent::ToolCallDelta { index, arguments }) => {
@@ -66,6 +83,22 @@ pub async fn ask(facts: Arc<Facts>, request: ModelRequest, text_to: mpsc::Sender
         retryable: true,
         message: "the model's answer ended without a finish reason".to_owned(),
     })
+}
+
+/// What is told when the model begins to think, and when it goes on to something else.
+fn thinking(since: &mut Option<Instant>, is_thought: bool) -> Option<What> {
+    match (*since, is_thought) {
+        (None, true) => {
+            *since = Some(Instant::now());
+            Some(What::ThinkingStarted {})
+        }
+        (Some(started), false) => {
+            *since = None;
+            let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Some(What::ThinkingEnded { duration_ms })
+        }
+        (None, false) | (Some(_), true) => None,
+    }
 }
 
 /// A tool call whose arguments are still arriving.

@@ -20,7 +20,7 @@ use crate::config::{self, Config, ConfigError, LogLevel};
 use crate::home::Home;
 use crate::logs::Detail;
 use crate::policy::ceiling::Yolo;
-use crate::server::{Access, LogSettings, RunError, Server, Settings};
+use crate::server::{Access, LogSettings, Resume, RunError, Server, Settings};
 use crate::world::World;
 
 /// Starts the server and runs it until it is stopped.
@@ -46,6 +46,10 @@ pub struct Arguments {
     /// The configuration file [default: config.json in the home, if there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Brings all agents back at the start that an earlier server had; without it each comes back
+    /// with the first request to it
+    #[arg(long)]
+    resume: bool,
     /// Lets callers create agents without any restriction
     #[arg(long)]
     allow_yolo: bool,
@@ -90,6 +94,7 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         home,
         access: if arguments.no_auth { Access::Everybody } else { Access::TokenHolders },
         yolo: if arguments.allow_yolo { Yolo::Allowed } else { Yolo::Refused },
+        resume: if arguments.resume { Resume::AtStart } else { Resume::WhenAsked },
         logs: LogSettings { dir, detail },
     };
     let server = match Server::bind(world.clone(), settings).await {

@@ -10,8 +10,8 @@ use super::providers;
 use super::section::{Field, Section, Zero};
 use super::words::{nearest, quoted};
 use super::{
-    BuiltIn, Config, ConfigError, LineageError, LogLevel, PermissionsConfig, PresetConfig,
-    ServerConfig, Source, ToolConfig, syntax,
+    BuiltIn, Config, ConfigError, EventsConfig, LineageError, LogLevel, PermissionsConfig,
+    PresetConfig, RetainConfig, ServerConfig, Source, StorageConfig, SyncMode, ToolConfig, syntax,
 };
 use crate::limits::{self, PRESET_CHAIN_MAX};
 use crate::world::Fs;
@@ -51,15 +51,10 @@ fn config(mut root: Section<'_>) -> Config {
             .value("turn_timeout", default.turn_timeout, |f| f.seconds(Zero::Refused)),
         permissions: section(&mut root, "permissions", permissions).unwrap_or_default(),
         server: section(&mut root, "server", server).unwrap_or_default(),
+        storage: section(&mut root, "storage", storage).unwrap_or_default(),
+        events: section(&mut root, "events", events).unwrap_or_default(),
     };
-    root.finish(&[
-        "confirmation_timeout",
-        "max_messages",
-        "compaction",
-        "network",
-        "storage",
-        "events",
-    ]);
+    root.finish(&["confirmation_timeout", "max_messages", "compaction", "network"]);
     config
 }
 
@@ -91,6 +86,36 @@ fn server(mut section: Section<'_>) -> ServerConfig {
     };
     section.finish(&["idle_timeout"]);
     server
+}
+
+fn storage(mut section: Section<'_>) -> StorageConfig {
+    let default = StorageConfig::default();
+    let storage = StorageConfig {
+        sync: section.value("sync", default.sync, |f| {
+            f.choice(&[SyncMode::Full, SyncMode::Normal].map(|sync| (sync.name(), sync)), &[])
+        }),
+    };
+    section.finish(&[]);
+    storage
+}
+
+fn events(mut events: Section<'_>) -> EventsConfig {
+    let retain = section(&mut events, "retain", retain).unwrap_or_default();
+    events.finish(&[]);
+    EventsConfig { retain }
+}
+
+fn retain(mut section: Section<'_>) -> RetainConfig {
+    let default = RetainConfig::default();
+    let retain = RetainConfig {
+        per_agent: section.value("per_agent", default.per_agent, |f| {
+            f.whole(1..=limits::EVENTS_KEPT_CONFIGURED_MAX)
+        }),
+        days: section
+            .value("days", default.days, |f| f.whole(1..=limits::EVENTS_KEPT_DAYS_CONFIGURED_MAX)),
+    };
+    section.finish(&[]);
+    retain
 }
 
 const LOG_LEVELS: [LogLevel; 5] =

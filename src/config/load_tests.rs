@@ -51,6 +51,8 @@ const FULL: &str = r#"// A file with everything.
         "shutdown_grace": 0,
         "log_level": "debug",
     },
+    "storage": {"sync": "normal"},
+    "events": {"retain": {"per_agent": 5, "days": 2}},
 }
 "#;
 
@@ -141,6 +143,8 @@ fn full() -> Config {
             shutdown_grace: 0.0,
             log_level: LogLevel::Debug,
         },
+        storage: StorageConfig { sync: SyncMode::Normal },
+        events: EventsConfig { retain: RetainConfig { per_agent: 5, days: 2 } },
     }
 }
 
@@ -238,7 +242,8 @@ fn the_schema_lists_the_keys_that_are_read() {
     keys.sort();
     // What the reader knows, told where a key is unknown.
     let probe = told(
-        r#"{"_____": 0, "server": {"_____": 0}, "permissions": {"_____": 0, "presets": {"p": {
+        r#"{"_____": 0, "server": {"_____": 0}, "storage": {"_____": 0}, "events": {"_____": 0,
+            "retain": {"_____": 0}}, "permissions": {"_____": 0, "presets": {"p": {
             "extends": "yolo", "_____": 0, "tools": {"t": {"_____": 0}}}}}, "providers": {"p": {
             "type": "vllm", "_____": 0, "models": {"m": {"id": "m", "_____": 0}}}}}"#,
     );

@@ -48,6 +48,8 @@ pub struct Config {
     pub turn_timeout: f64,
     pub permissions: PermissionsConfig,
     pub server: ServerConfig,
+    pub storage: StorageConfig,
+    pub events: EventsConfig,
 }
 
 impl Default for Config {
@@ -61,6 +63,8 @@ impl Default for Config {
             turn_timeout: limits::TURN_TIMEOUT_SECONDS,
             permissions: PermissionsConfig::default(),
             server: ServerConfig::default(),
+            storage: StorageConfig::default(),
+            events: EventsConfig::default(),
         }
     }
 }
@@ -197,6 +201,58 @@ impl Default for ServerConfig {
             shutdown_grace: limits::SHUTDOWN_GRACE_SECONDS,
             log_level: LogLevel::Info,
         }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StorageConfig {
+    /// `full` survives the loss of power with every commit, `normal` may lose the last ones.
+    pub sync: SyncMode,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncMode {
+    #[default]
+    Full,
+    Normal,
+}
+
+impl SyncMode {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        }
+    }
+}
+
+impl fmt::Display for SyncMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EventsConfig {
+    pub retain: RetainConfig,
+}
+
+/// How long events are kept; what is over either bound is forgotten.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetainConfig {
+    #[schemars(range(min = 1, max = limits::EVENTS_KEPT_CONFIGURED_MAX))]
+    pub per_agent: u64,
+    #[schemars(range(min = 1, max = limits::EVENTS_KEPT_DAYS_CONFIGURED_MAX))]
+    pub days: u64,
+}
+
+impl Default for RetainConfig {
+    fn default() -> Self {
+        Self { per_agent: limits::EVENTS_KEPT_PER_AGENT, days: limits::EVENTS_KEPT_DAYS }
     }
 }
 

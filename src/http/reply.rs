@@ -117,6 +117,7 @@ pub fn of_rpc(reply: Reply) -> Response<Outgoing> {
         Reply::Answer(body) => json(StatusCode::OK, body),
         Reply::NotJsonRpc(body) => json(StatusCode::BAD_REQUEST, body),
         Reply::NotFound(body) => json(StatusCode::NOT_FOUND, body),
+        Reply::Failed(body) => json(StatusCode::INTERNAL_SERVER_ERROR, body),
         Reply::NoContent => {
             let mut response = Response::new(Outgoing::Whole(Full::default()));
             *response.status_mut() = StatusCode::NO_CONTENT;

@@ -12,9 +12,9 @@ use crate::event::Seq;
 use crate::hub::{Scope, Start, SubscribeError, Subscription};
 use crate::id::AgentId;
 use crate::limits::NAME_CHARS_SHOWN_MAX;
-use crate::rpc::Target;
 use crate::rpc::caller::Caller;
 use crate::rpc::code::Code;
+use crate::rpc::{Missing, Target};
 
 const LAST_EVENT_ID: &str = "last-event-id";
 const AFTER: &str = "after";
@@ -73,11 +73,14 @@ impl Service {
         scope: &Scope,
         cursor: &Result<Option<Seq>, CursorError>,
     ) -> Result<Presence, Refusal> {
-        if self.rpc.has_agent(agent) {
-            return Ok(Presence::Here);
-        }
-        if !matches!(cursor, Ok(Some(_))) {
-            return Err(gone(agent));
+        match self.rpc.find_agent(agent).await {
+            Ok(_) => return Ok(Presence::Here),
+            Err(Missing::Unknown(_)) if matches!(cursor, Ok(Some(_))) => {}
+            Err(Missing::Unknown(_)) => return Err(gone(agent)),
+            Err(Missing::Broken(error)) => {
+                return Err(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error));
+            }
+            Err(Missing::Stopping) => return Err(no_room(&SubscribeError::Stopping)),
         }
         let kept = self.journal.page(scope, 0).await.map_err(|error| {
             tracing::error!(%error, %agent, "cannot look for kept events");

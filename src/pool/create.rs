@@ -5,13 +5,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::Pool;
 use super::registry::{Found, Refused, Registry};
-use crate::agent::{AgentHandle, Facts, system_prompt};
+use crate::agent::{AgentHandle, Facts, Past, Retire, system_prompt};
+use crate::event::{Event, What, iso};
 use crate::id::AgentId;
 use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
 use crate::policy::{self, Level, Permissions, PolicyError, Preset, Reason, Refusal, ceiling};
-use crate::provider::ModelError;
+use crate::provider::{Model, ModelError};
+use crate::store::{AgentNumber, AgentRecord, Recipe, StoreError, Write};
 use crate::world::Use;
 
 /// An agent to be. What is `None` takes its default.
@@ -34,6 +38,16 @@ pub enum NewId {
     Temp,
     /// Drawn by chance.
     Auto,
+}
+
+/// An agent whose checks have passed.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub depth: u32,
+    pub model: Model,
+    pub permissions: Permissions,
+    pub cwd: PathBuf,
+    pub prompt: Arc<str>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,10 +74,15 @@ pub enum CreateError {
     Policy(#[from] PolicyError),
     #[error("the server is shutting down")]
     Stopping,
+    #[error("the agent could not be written down")]
+    Storage {
+        #[source]
+        source: StoreError,
+    },
 }
 
 impl Pool {
-    pub async fn create(&self, new: NewAgent) -> Result<AgentHandle, CreateError> {
+    pub async fn create(self: &Arc<Self>, new: NewAgent) -> Result<AgentHandle, CreateError> {
         let found = match &new.parent {
             Some(id) => {
                 let found = self.registry().find(id);
@@ -77,53 +96,119 @@ impl Pool {
             None => self.presets.default_preset(),
         };
         let depth = parent.map_or(0, |parent| parent.depth + 1);
-        match parent {
-            Some(parent) => ceiling::child(&parent.permissions, preset, depth),
-            None => ceiling::root(preset, self.ground.yolo),
-        }
-        .map_err(PolicyError::from)?;
-        let cwd = self.cwd(&new, parent).await?;
+        let cwd = match self.check_rank(preset, depth, parent) {
+            Ok(()) => self.cwd(&new, parent).await?,
+            Err(error) => return Err(error.into()),
+        };
         let permissions = self.permissions(&new, preset, &cwd, parent)?;
         let model = self.models.resolve(new.model.as_deref())?;
         let prompt = new.system_prompt.map_or_else(|| system_prompt(&cwd), Arc::from);
-        let tools = self.shared.tools.definitions(&permissions.disabled_tools);
-        let facts = |id: AgentId| Facts {
-            id,
-            created_at: self.shared.world.clock.now(),
-            depth,
-            model,
-            permissions,
-            cwd,
-            system_prompt: prompt,
-            tools,
-        };
-        self.insert(&new.id, found.as_ref(), facts)
+        let draft = Draft { depth, model, permissions, cwd, prompt };
+        self.insert(&new.id, found.as_ref(), draft).await
     }
 
-    fn insert(
+    /// Whether an agent of this preset may be under this parent.
+    pub(super) fn check_rank(
+        &self,
+        preset: &Preset,
+        depth: u32,
+        parent: Option<&Facts>,
+    ) -> Result<(), PolicyError> {
+        let checked = match parent {
+            Some(parent) => ceiling::child(&parent.permissions, preset, depth),
+            None => ceiling::root(preset, self.ground.yolo),
+        };
+        checked.map_err(PolicyError::from)
+    }
+
+    async fn insert(
+        self: &Arc<Self>,
+        id: &NewId,
+        parent: Option<&Found<AgentHandle>>,
+        draft: Draft,
+    ) -> Result<AgentHandle, CreateError> {
+        let (number, id) = self.reserve(id, parent)?;
+        let parent = parent.map(|parent| parent.agent.facts().id.clone());
+        let facts = self.facts(number, id, self.shared.world.clock.now(), draft);
+        let pool = Arc::clone(self);
+        // What has begun is finished even if the caller goes away: the id would be taken for ever.
+        let created = tokio::spawn(async move { pool.write_down(facts, parent).await });
+        created.await.expect("creating an agent does not panic")
+    }
+
+    fn reserve(
         &self,
         id: &NewId,
         parent: Option<&Found<AgentHandle>>,
-        facts: impl FnOnce(AgentId) -> Facts,
-    ) -> Result<AgentHandle, CreateError> {
+    ) -> Result<(AgentNumber, AgentId), CreateError> {
         let mut registry = self.registry();
         let id = match id {
             NewId::Given(id) => id.clone(),
             NewId::Temp => registry.free_temp_id(),
             NewId::Auto => self.draw_id(&registry),
         };
-        let start = || AgentHandle::start(facts(id.clone()), Arc::clone(&self.shared));
-        let agent = registry.insert(&id, parent, start).map_err(|refused| match refused {
+        let reserved = registry.reserve(&id, parent).map_err(|refused| match refused {
             Refused::Taken => CreateError::Taken { id: id.clone() },
             Refused::NoParent => {
                 let parent = parent.expect("only a given parent can be missing");
                 CreateError::UnknownParent { id: parent.agent.facts().id.clone() }
             }
             Refused::Stopping => CreateError::Stopping,
-        })?;
-        drop(registry);
-        tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
-        Ok(agent)
+        });
+        reserved.map(|number| (number, id))
+    }
+
+    /// Makes the reserved agent durable, then lets others find it.
+    async fn write_down(
+        &self,
+        facts: Facts,
+        parent: Option<AgentId>,
+    ) -> Result<AgentHandle, CreateError> {
+        let (number, id) = (facts.number, facts.id.clone());
+        let what = What::AgentCreated { parent_agent_id: parent.clone() };
+        let record = Box::new(record(&facts, parent.clone()));
+        let writes = vec![
+            Write::AgentCreated { number, record },
+            Write::Event(Event::new(&id, facts.created_at, what)),
+        ];
+        if let Err(source) = self.shared.store.commit(writes).await {
+            self.registry().remove(number);
+            return Err(CreateError::Storage { source });
+        }
+        let agent = AgentHandle::start(facts, Past::default(), Arc::clone(&self.shared));
+        let arrived = self.registry().arrive(number, agent.clone());
+        if arrived {
+            tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
+            return Ok(agent);
+        }
+        // Its parent was destroyed in that moment, and it goes too.
+        agent.retire(Retire::Leave).await;
+        let gone = Write::Event(self.event(&id, What::AgentDestroyed { parent_agent_id: None }));
+        let undone = self.shared.store.commit(vec![Write::AgentDestroyed { number }, gone]).await;
+        self.registry().remove(number);
+        undone.map_err(|source| CreateError::Storage { source })?;
+        Err(CreateError::UnknownParent { id: parent.expect("only a parent takes it along") })
+    }
+
+    pub(super) fn facts(
+        &self,
+        number: AgentNumber,
+        id: AgentId,
+        created_at: Timestamp,
+        draft: Draft,
+    ) -> Facts {
+        let Draft { depth, model, permissions, cwd, prompt } = draft;
+        Facts {
+            number,
+            id,
+            created_at,
+            depth,
+            model,
+            tools: self.shared.tools.definitions(&permissions.disabled_tools),
+            permissions,
+            cwd,
+            system_prompt: prompt,
+        }
     }
 
     /// An id that nobody has, if chance does not insist on one that somebody has.
@@ -199,5 +284,24 @@ impl Pool {
         };
         permissions.disabled_tools.extend(new.disable_tools.iter().cloned());
         Ok(permissions)
+    }
+}
+
+/// What is needed to make this agent again.
+fn record(facts: &Facts, parent: Option<AgentId>) -> AgentRecord {
+    let permissions = &facts.permissions;
+    AgentRecord {
+        id: facts.id.clone(),
+        parent,
+        depth: facts.depth,
+        created_at: iso(facts.created_at),
+        recipe: Recipe {
+            preset: permissions.preset.name.clone(),
+            model: facts.model.name.to_string(),
+            cwd: facts.cwd.clone(),
+            write_paths: permissions.write_paths.clone(),
+            disabled_tools: permissions.disabled_tools.iter().cloned().collect(),
+            system_prompt: Arc::clone(&facts.system_prompt),
+        },
     }
 }

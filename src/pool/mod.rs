@@ -2,26 +2,35 @@
 //! It keeps handles and families; it never looks into an agent's conversation.
 
 mod create;
+mod destroy;
+mod records;
 mod registry;
+mod restore;
+mod waits;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use create::{CreateError, NewAgent, NewId};
+pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
+pub use restore::RestoreError;
 
 use crate::agent::{AgentHandle, CancelReason, Retire, Rules, Shared};
 use crate::config::Config;
+use crate::event::{Event, What};
+use crate::hub::Hub;
 use crate::id::AgentId;
-use crate::logs::Logs;
 use crate::policy::ceiling::Yolo;
 use crate::policy::{PolicyError, Presets};
 use crate::provider::Models;
+use crate::store::{Opened, Store};
 use crate::tool::Tools;
 use crate::world::World;
 
@@ -29,6 +38,8 @@ use crate::world::World;
 pub struct Pool {
     /// Which agents exist. Held for a few map look-ups at a time; nothing is awaited under it.
     registry: Mutex<Registry<AgentHandle>>,
+    /// Agents are restored one at a time, so that each is restored once.
+    restoring: Semaphore,
     shared: Arc<Shared>,
     models: Models,
     presets: Presets,
@@ -53,18 +64,22 @@ impl Pool {
         config: &Config,
         models: Models,
         ground: Ground,
-        logs: Logs,
+        records: Records,
     ) -> Result<Self, PolicyError> {
         let rules = Rules {
             iterations_max: config.max_tool_iterations,
             concurrent_tools_max: config.max_concurrent_tools,
         };
         let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
-        let shared = Shared { world, tools: Tools::default(), rules, skill_timeout, logs };
+        let Records { opened, hub, logs } = records;
+        let Opened { store, residents, next_number, .. } = opened;
+        let tools = Tools::default();
+        let shared = Shared { world, store, hub, logs, tools, rules, skill_timeout };
         let presets = Presets::new(&config.permissions)?;
         presets.check_tools(&shared.tools.names().collect::<Vec<_>>())?;
         Ok(Self {
-            registry: Mutex::default(),
+            registry: Mutex::new(Registry::new(residents, next_number)),
+            restoring: Semaphore::new(1),
             shared: Arc::new(shared),
             models,
             presets,
@@ -73,6 +88,7 @@ impl Pool {
         })
     }
 
+    /// The agent of this id, if it is in memory.
     pub fn agent(&self, id: &AgentId) -> Option<AgentHandle> {
         self.registry().get(id)
     }
@@ -94,34 +110,10 @@ impl Pool {
         self.registry().is_within(id, ancestor)
     }
 
-    /// Ends an agent; returns all that ended with it, in that order. Empty where there is none.
-    /// What has begun is finished even if the caller goes away: half-destroyed agents would keep
-    /// their ids for ever.
-    pub async fn destroy(self: &Arc<Self>, id: &AgentId, children: Children) -> Vec<AgentId> {
-        let leaving = self.registry().start_leaving(id, children);
-        if leaving.is_empty() {
-            return Vec::new();
-        }
-        let pool = Arc::clone(self);
-        let ended = tokio::spawn(async move {
-            let mut destroyed = Vec::with_capacity(leaving.len());
-            for (id, agent) in leaving {
-                agent.retire(Retire::Leave(CancelReason::Destroyed)).await;
-                pool.registry().remove(&id);
-                tracing::debug!(agent = %id, "destroyed");
-                destroyed.push(id);
-            }
-            // It may have been the last one that had not asked for the end.
-            pool.stop_if_all_asked();
-            destroyed
-        });
-        ended.await.expect("ending an agent does not panic")
-    }
-
     /// Notes that `from` waits for `to` until the guard is dropped. Refused with the chain of agents
     /// where `from` would wait for itself.
     pub fn wait_for(&self, from: &AgentId, to: &AgentId) -> Result<Wait<'_>, Vec<AgentId>> {
-        self.registry().start_waiting(from, to)?;
+        self.registry().waits.start(from, to)?;
         Ok(Wait { pool: self, from: from.clone(), to: to.clone() })
     }
 
@@ -162,6 +154,18 @@ impl Pool {
         }
     }
 
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.shared.hub
+    }
+
+    fn event(&self, agent: &AgentId, what: What) -> Event {
+        Event::new(agent, self.shared.world.clock.now(), what)
+    }
+
     fn registry(&self) -> MutexGuard<'_, Registry<AgentHandle>> {
         self.registry.lock().expect("nothing under this lock panics")
     }
@@ -177,6 +181,6 @@ pub struct Wait<'a> {
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        self.pool.registry().end_waiting(&self.from, &self.to);
+        self.pool.registry().waits.end(&self.from, &self.to);
     }
 }

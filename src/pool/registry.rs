@@ -1,30 +1,41 @@
-//! Which agents exist, who is whose parent, and who waits for whom.
+//! Which agents exist and who is whose parent.
 //! Pure bookkeeping: generic over what it keeps of an agent, so that it is tested without any.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::waits::Waits;
 use crate::agent::Family;
 use crate::id::AgentId;
+use crate::store::{AgentNumber, Resident};
 
 #[derive(Debug)]
 pub struct Registry<A> {
     /// In order of creation.
-    agents: BTreeMap<u64, Entry<A>>,
-    by_id: BTreeMap<AgentId, u64>,
-    created: u64,
-    /// Waiting agent → awaited agents, with the number of such waits.
-    waits: BTreeMap<AgentId, BTreeMap<AgentId, usize>>,
+    agents: BTreeMap<AgentNumber, Entry<A>>,
+    by_id: BTreeMap<AgentId, AgentNumber>,
+    next_number: AgentNumber,
+    pub waits: Waits,
     stopping: bool,
 }
 
 #[derive(Debug)]
 struct Entry<A> {
     id: AgentId,
-    agent: A,
-    parent: Option<AgentId>,
-    children: BTreeSet<AgentId>,
-    /// Being destroyed: nobody finds it any more, but its id is not free yet.
-    leaving: bool,
+    presence: Presence<A>,
+    parent: Option<AgentNumber>,
+    children: BTreeSet<AgentNumber>,
+}
+
+/// How far an agent is there. Its id is taken in any case.
+#[derive(Debug)]
+enum Presence<A> {
+    /// Being written down for the first time; nobody finds it yet.
+    Arriving,
+    /// On disk only, until somebody asks for it.
+    Dormant,
+    Here(A),
+    /// Being destroyed; nobody finds it any more.
+    Leaving(Option<A>),
 }
 
 /// An agent as others see it.
@@ -38,7 +49,17 @@ pub struct Listed<A> {
 #[derive(Clone, Debug)]
 pub struct Found<A> {
     pub agent: A,
-    number: u64,
+    number: AgentNumber,
+}
+
+/// An agent on its way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaving<A> {
+    pub number: AgentNumber,
+    pub id: AgentId,
+    pub parent: Option<AgentId>,
+    /// `None` of one that is only on disk.
+    pub agent: Option<A>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,52 +77,76 @@ pub enum Children {
     Keep,
 }
 
-impl<A> Default for Registry<A> {
-    fn default() -> Self {
-        Self {
+impl<A> Registry<A> {
+    /// Starts with the agents that are on disk, in order of their numbers.
+    pub fn new(residents: Vec<Resident>, next_number: AgentNumber) -> Self {
+        let mut registry = Self {
             agents: BTreeMap::new(),
             by_id: BTreeMap::new(),
-            created: 0,
-            waits: BTreeMap::new(),
+            next_number,
+            waits: Waits::default(),
             stopping: false,
+        };
+        for Resident { number, id, parent, .. } in residents {
+            assert!(number < next_number, "no agent has a number that is still to be given");
+            let parent = parent.and_then(|parent| registry.by_id.get(&parent).copied());
+            registry.add(number, id, parent, Presence::Dormant);
         }
+        registry
+    }
+
+    fn add(
+        &mut self,
+        number: AgentNumber,
+        id: AgentId,
+        parent: Option<AgentNumber>,
+        presence: Presence<A>,
+    ) {
+        if let Some(parent) = parent {
+            self.agents.get_mut(&parent).expect("parents are there").children.insert(number);
+        }
+        self.by_id.insert(id.clone(), number);
+        self.agents.insert(number, Entry { id, presence, parent, children: BTreeSet::new() });
     }
 }
 
 impl<A: Clone> Registry<A> {
-    /// Adds the agent that `make` gives, once its id and parent are known to be fine. The parent is
+    /// Takes a new agent's id and number, once its id and parent are known to be fine. The parent is
     /// the one that was found: another that has its id by now is not.
-    pub fn insert(
+    pub fn reserve(
         &mut self,
         id: &AgentId,
         parent: Option<&Found<A>>,
-        make: impl FnOnce() -> A,
-    ) -> Result<A, Refused> {
+    ) -> Result<AgentNumber, Refused> {
         if self.stopping {
             return Err(Refused::Stopping);
         }
         if self.by_id.contains_key(id) {
             return Err(Refused::Taken);
         }
-        let mut parent_id = None;
-        if let Some(parent) = parent {
-            let entry = self.agents.get_mut(&parent.number).filter(|entry| !entry.leaving);
-            let entry = entry.ok_or(Refused::NoParent)?;
-            entry.children.insert(id.clone());
-            parent_id = Some(entry.id.clone());
+        let parent = parent.map(|parent| parent.number);
+        if parent.is_some_and(|parent| !self.is_here(parent)) {
+            return Err(Refused::NoParent);
         }
-        let agent = make();
-        let entry = Entry {
-            id: id.clone(),
-            agent: agent.clone(),
-            parent: parent_id,
-            children: BTreeSet::new(),
-            leaving: false,
-        };
-        self.created += 1;
-        self.by_id.insert(id.clone(), self.created);
-        self.agents.insert(self.created, entry);
-        Ok(agent)
+        let number = self.next_number;
+        self.next_number += 1;
+        self.add(number, id.clone(), parent, Presence::Arriving);
+        Ok(number)
+    }
+
+    /// Lets others find an agent that was reserved or dormant; false where it is to go instead,
+    /// because an ancestor was destroyed meanwhile.
+    #[must_use]
+    pub fn arrive(&mut self, number: AgentNumber, agent: A) -> bool {
+        let entry = self.agents.get_mut(&number).expect("an agent arrives where it was reserved");
+        match entry.presence {
+            Presence::Arriving | Presence::Dormant => {
+                entry.presence = Presence::Here(agent);
+                true
+            }
+            Presence::Leaving(_) => false,
+            Presence::Here(_) => panic!("an agent arrives once"),
+        }
     }
 
     pub fn is_free(&self, id: &AgentId) -> bool {
@@ -115,103 +160,140 @@ impl<A: Clone> Registry<A> {
     }
 
     pub fn get(&self, id: &AgentId) -> Option<A> {
-        self.present(id).map(|entry| entry.agent.clone())
+        self.find(id).map(|found| found.agent)
     }
 
     /// An agent that can still be told from a later one of the same id.
     pub fn find(&self, id: &AgentId) -> Option<Found<A>> {
-        let agent = self.get(id)?;
-        Some(Found { agent, number: self.by_id[id] })
+        let number = *self.by_id.get(id)?;
+        let agent = self.agents[&number].here()?.clone();
+        Some(Found { agent, number })
     }
 
+    /// The dormant agent of this id after its dormant ancestors, the outermost first; empty where
+    /// there is none. An agent is never more than those above it allow, so they come back first.
+    pub fn dormant_line(&self, id: &AgentId) -> Vec<AgentNumber> {
+        let mut line = Vec::new();
+        let mut next = self.by_id.get(id).copied();
+        while let Some(number) = next {
+            let entry = &self.agents[&number];
+            if !matches!(entry.presence, Presence::Dormant) {
+                break;
+            }
+            line.insert(0, number);
+            next = entry.parent;
+        }
+        line
+    }
+
+    /// All dormant agents, in order of creation.
+    pub fn dormant(&self) -> Vec<AgentId> {
+        let dormant =
+            self.agents.values().filter(|entry| matches!(entry.presence, Presence::Dormant));
+        dormant.map(|entry| entry.id.clone()).collect()
+    }
+
+    /// The parent that an agent has, whether it is in memory or dormant.
     pub fn parent(&self, id: &AgentId) -> Option<AgentId> {
-        self.present(id)?.parent.clone()
+        let number = self.by_id.get(id)?;
+        self.parent_of(&self.agents[number])
+    }
+
+    pub fn parent_agent(&self, number: AgentNumber) -> Option<A> {
+        self.agents[&self.agents[&number].parent?].here().cloned()
     }
 
     pub fn list(&self) -> Vec<Listed<A>> {
-        let present = self.agents.values().filter(|entry| !entry.leaving);
-        present.map(Entry::listed).collect()
+        self.agents.values().filter_map(|entry| self.listed(entry)).collect()
     }
 
     /// The agents that `viewer` may see: itself, its descendants and its parent.
     pub fn list_for(&self, viewer: &AgentId) -> Vec<Listed<A>> {
         let parent = self.parent(viewer);
-        let present = self.agents.values().filter(|entry| !entry.leaving);
-        present
-            .filter(|entry| Some(&entry.id) == parent.as_ref() || self.is_within(&entry.id, viewer))
-            .map(Entry::listed)
-            .collect()
+        let seen = |entry: &&Entry<A>| {
+            Some(&entry.id) == parent.as_ref() || self.is_within(&entry.id, viewer)
+        };
+        self.agents.values().filter(seen).filter_map(|entry| self.listed(entry)).collect()
     }
 
     /// Whether `id` is `ancestor` or one of its descendants.
     pub fn is_within(&self, id: &AgentId, ancestor: &AgentId) -> bool {
-        let mut current = Some(id);
-        while let Some(id) = current {
-            if id == ancestor {
+        let Some(ancestor) = self.by_id.get(ancestor) else {
+            return false;
+        };
+        let mut current = self.by_id.get(id).copied();
+        while let Some(number) = current {
+            if number == *ancestor {
                 return true;
             }
-            current = self.entry(id).and_then(|entry| entry.parent.as_ref());
+            current = self.agents[&number].parent;
         }
         false
     }
 
     /// Hides an agent, and with it what [`Children`] says, from everybody. Returns them in the order
     /// in which they are to end: the agent itself, then its descendants, deepest first.
-    pub fn start_leaving(&mut self, id: &AgentId, children: Children) -> Vec<(AgentId, A)> {
-        if self.present(id).is_none() {
+    pub fn start_leaving(&mut self, id: &AgentId, children: Children) -> Vec<Leaving<A>> {
+        let Some(number) = self.by_id.get(id).copied() else {
+            return Vec::new();
+        };
+        if !matches!(self.agents[&number].presence, Presence::Here(_) | Presence::Dormant) {
             return Vec::new();
         }
-        let below = match children {
-            Children::Destroy => self.descendants_deepest_first(id),
-            Children::Keep => Vec::new(),
+        let mut leaving = vec![number];
+        if children == Children::Destroy {
+            leaving.extend(self.descendants_deepest_first(number));
+        }
+        let parents: Vec<_> =
+            leaving.iter().map(|number| self.parent_of(&self.agents[number])).collect();
+        let hidden = leaving.into_iter().zip(parents);
+        hidden.filter_map(|(number, parent)| self.hide(number, parent)).collect()
+    }
+
+    fn hide(&mut self, number: AgentNumber, parent: Option<AgentId>) -> Option<Leaving<A>> {
+        let entry = self.agents.get_mut(&number).expect("families hold only agents that are there");
+        let id = entry.id.clone();
+        let agent = match std::mem::replace(&mut entry.presence, Presence::Leaving(None)) {
+            Presence::Here(agent) => Some(agent),
+            Presence::Dormant => None,
+            // Whoever is writing it down finds that it is to go, and sees to it.
+            Presence::Arriving => return None,
+            // Somebody else is destroying it already.
+            before @ Presence::Leaving(_) => {
+                entry.presence = before;
+                return None;
+            }
         };
-        let mut leaving = vec![id.clone()];
-        leaving.extend(below);
-        leaving.into_iter().map(|id| (id.clone(), self.hide(&id))).collect()
+        entry.presence = Presence::Leaving(agent.clone());
+        Some(Leaving { number, id, parent, agent })
     }
 
-    /// Takes an agent out of its family: nobody has a parent or child that cannot be found.
-    fn hide(&mut self, id: &AgentId) -> A {
-        let entry = self.present_mut(id).expect("families hold only agents that are there");
-        entry.leaving = true;
-        let (agent, parent) = (entry.agent.clone(), entry.parent.take());
-        let children = std::mem::take(&mut entry.children);
-        if let Some(parent) = parent.and_then(|parent| self.entry_mut(&parent)) {
-            parent.children.remove(id);
-        }
-        for child in children {
-            self.entry_mut(&child).expect("families hold only agents that are there").parent = None;
-        }
-        agent
+    /// Takes back [`Registry::start_leaving`] for an agent that could not be destroyed.
+    pub fn stay(&mut self, number: AgentNumber) {
+        let entry = self.agents.get_mut(&number).expect("an agent that leaves is still there");
+        entry.presence = match std::mem::replace(&mut entry.presence, Presence::Dormant) {
+            Presence::Leaving(Some(agent)) => Presence::Here(agent),
+            Presence::Leaving(None) => Presence::Dormant,
+            Presence::Arriving | Presence::Dormant | Presence::Here(_) => {
+                panic!("only an agent that leaves can stay")
+            }
+        };
     }
 
-    /// Forgets an agent that has left; its id is free from now on.
-    pub fn remove(&mut self, id: &AgentId) {
-        let number = self.by_id.remove(id).expect("an agent is removed once");
-        let entry = self.agents.remove(&number).expect("every id has its entry");
-        assert!(entry.leaving, "an agent leaves before it is forgotten");
-    }
-
-    /// Notes that `from` waits for `to`, unless it would wait for itself: then the error is the
-    /// chain of agents, from `from` back to `from`.
-    pub fn start_waiting(&mut self, from: &AgentId, to: &AgentId) -> Result<(), Vec<AgentId>> {
-        if let Some(mut chain) = self.path(to, from) {
-            chain.insert(0, from.clone());
-            return Err(chain);
+    /// Forgets an agent that has left or never arrived; its id is free from now on, and its children
+    /// have no parent any more.
+    pub fn remove(&mut self, number: AgentNumber) {
+        let entry = self.agents.remove(&number).expect("an agent is removed once");
+        assert!(
+            matches!(entry.presence, Presence::Leaving(_) | Presence::Arriving),
+            "an agent leaves before it is forgotten"
+        );
+        self.by_id.remove(&entry.id);
+        if let Some(parent) = entry.parent.and_then(|parent| self.agents.get_mut(&parent)) {
+            parent.children.remove(&number);
         }
-        *self.waits.entry(from.clone()).or_default().entry(to.clone()).or_default() += 1;
-        Ok(())
-    }
-
-    pub fn end_waiting(&mut self, from: &AgentId, to: &AgentId) {
-        let awaited = self.waits.get_mut(from).expect("a wait ends after it started");
-        let count = awaited.get_mut(to).expect("a wait ends after it started");
-        *count -= 1;
-        if *count == 0 {
-            awaited.remove(to);
-        }
-        if awaited.is_empty() {
-            self.waits.remove(from);
+        for child in entry.children {
+            self.agents.get_mut(&child).expect("children outlive their link").parent = None;
         }
     }
 
@@ -224,60 +306,43 @@ impl<A: Clone> Registry<A> {
         self.stopping
     }
 
-    /// Who waits along the way from `from` to `to`, both included.
-    fn path(&self, from: &AgentId, to: &AgentId) -> Option<Vec<AgentId>> {
-        let mut came_from: BTreeMap<&AgentId, Option<&AgentId>> = BTreeMap::from([(from, None)]);
-        let mut open = vec![from];
-        while let Some(id) = open.pop() {
-            if id == to {
-                let mut chain: Vec<AgentId> =
-                    std::iter::successors(Some(id), |id| came_from[id]).cloned().collect();
-                chain.reverse();
-                return Some(chain);
-            }
-            for next in self.waits.get(id).into_iter().flat_map(BTreeMap::keys) {
-                came_from.entry(next).or_insert_with(|| {
-                    open.push(next);
-                    Some(id)
-                });
-            }
-        }
-        None
+    fn is_here(&self, number: AgentNumber) -> bool {
+        self.agents.get(&number).is_some_and(|entry| entry.here().is_some())
     }
 
-    fn descendants_deepest_first(&self, id: &AgentId) -> Vec<AgentId> {
-        let mut levels: Vec<Vec<AgentId>> = vec![vec![id.clone()]];
+    fn descendants_deepest_first(&self, number: AgentNumber) -> Vec<AgentNumber> {
+        let mut levels: Vec<Vec<AgentNumber>> = vec![vec![number]];
         while let Some(last) = levels.last().filter(|last| !last.is_empty()) {
-            let below = last.iter().filter_map(|id| self.entry(id));
-            let below = below.flat_map(|entry| entry.children.iter().cloned()).collect();
+            let below = last.iter().flat_map(|number| self.agents[number].children.iter());
+            let below = below.copied().collect();
             levels.push(below);
         }
         levels.into_iter().skip(1).rev().flatten().collect()
     }
 
-    fn entry(&self, id: &AgentId) -> Option<&Entry<A>> {
-        self.by_id.get(id).map(|number| &self.agents[number])
+    fn listed(&self, entry: &Entry<A>) -> Option<Listed<A>> {
+        let agent = entry.here()?.clone();
+        let children = entry.children.iter().map(|number| &self.agents[number]);
+        let child_count = children
+            .filter(|child| matches!(child.presence, Presence::Here(_) | Presence::Dormant))
+            .count();
+        Some(Listed { agent, family: Family { parent: self.parent_of(entry), child_count } })
     }
 
-    fn entry_mut(&mut self, id: &AgentId) -> Option<&mut Entry<A>> {
-        let number = self.by_id.get(id)?;
-        self.agents.get_mut(number)
-    }
-
-    fn present(&self, id: &AgentId) -> Option<&Entry<A>> {
-        self.entry(id).filter(|entry| !entry.leaving)
-    }
-
-    fn present_mut(&mut self, id: &AgentId) -> Option<&mut Entry<A>> {
-        self.entry_mut(id).filter(|entry| !entry.leaving)
+    fn parent_of(&self, entry: &Entry<A>) -> Option<AgentId> {
+        let parent = &self.agents[&entry.parent?];
+        match parent.presence {
+            Presence::Here(_) | Presence::Dormant => Some(parent.id.clone()),
+            Presence::Arriving | Presence::Leaving(_) => None,
+        }
     }
 }
 
-impl<A: Clone> Entry<A> {
-    fn listed(&self) -> Listed<A> {
-        Listed {
-            agent: self.agent.clone(),
-            family: Family { parent: self.parent.clone(), child_count: self.children.len() },
+impl<A> Entry<A> {
+    fn here(&self) -> Option<&A> {
+        match &self.presence {
+            Presence::Here(agent) => Some(agent),
+            Presence::Arriving | Presence::Dormant | Presence::Leaving(_) => None,
         }
     }
 }

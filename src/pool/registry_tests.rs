@@ -8,7 +8,7 @@ fn id(name: &str) -> AgentId {
 
 /// boss → (a → (deep), b), and lone beside them.
 fn family() -> Registry<&'static str> {
-    let mut registry = Registry::default();
+    let mut registry = Registry::new(Vec::new(), 1);
     for (name, parent) in [
         ("boss", None),
         ("a", Some("boss")),
@@ -17,9 +17,25 @@ fn family() -> Registry<&'static str> {
         ("lone", None),
     ] {
         let parent = parent.map(|parent| registry.find(&id(parent)).unwrap());
-        registry.insert(&id(name), parent.as_ref(), || name).unwrap();
+        let number = registry.reserve(&id(name), parent.as_ref()).unwrap();
+        assert!(registry.arrive(number, name));
     }
     registry
+}
+
+fn insert(registry: &mut Registry<&'static str>, name: &'static str) -> Result<(), Refused> {
+    let number = registry.reserve(&id(name), None)?;
+    assert!(registry.arrive(number, name));
+    Ok(())
+}
+
+/// Destroys an agent; returns the names in the order in which they ended.
+fn destroy(registry: &mut Registry<&'static str>, name: &str, children: Children) -> Vec<String> {
+    let leaving = registry.start_leaving(&id(name), children);
+    for Leaving { number, .. } in &leaving {
+        registry.remove(*number);
+    }
+    leaving.into_iter().map(|leaving| leaving.id.to_string()).collect()
 }
 
 fn listed(
@@ -56,73 +72,101 @@ fn an_agent_sees_itself_its_descendants_and_its_parent() {
 #[test]
 fn ids_are_taken_until_their_agent_has_left() {
     let mut registry = family();
-    assert_eq!(registry.insert(&id("a"), None, || "a"), Err(Refused::Taken));
+    assert_eq!(insert(&mut registry, "a"), Err(Refused::Taken));
     let lone = registry.find(&id("lone")).unwrap();
-    registry.start_leaving(&id("lone"), Children::Destroy);
+    let leaving = registry.start_leaving(&id("lone"), Children::Destroy);
     assert_eq!(registry.get(&id("lone")), None);
-    assert_eq!(registry.insert(&id("lone"), None, || "lone"), Err(Refused::Taken));
-    assert_eq!(registry.insert(&id("c"), Some(&lone), || "c"), Err(Refused::NoParent));
-    registry.remove(&id("lone"));
-    assert_eq!(registry.insert(&id("lone"), None, || "lone"), Ok("lone"));
-    let refused = registry.insert(&id("c"), Some(&lone), || "c");
+    assert_eq!(insert(&mut registry, "lone"), Err(Refused::Taken));
+    assert_eq!(registry.reserve(&id("c"), Some(&lone)), Err(Refused::NoParent));
+    registry.remove(leaving[0].number);
+    assert_eq!(insert(&mut registry, "lone"), Ok(()));
+    let refused = registry.reserve(&id("c"), Some(&lone));
     assert_eq!(refused, Err(Refused::NoParent), "the parent that was meant is gone");
 }
 
 #[test]
 fn the_lowest_free_number_is_the_next_temporary_id() {
-    let mut registry = Registry::default();
+    let mut registry = Registry::new(Vec::new(), 1);
     for expected in [".1", ".2", ".3"] {
-        let next = registry.free_temp_id();
-        assert_eq!(next, id(expected));
-        registry.insert(&next, None, || ()).unwrap();
+        assert_eq!(registry.free_temp_id(), id(expected));
+        insert(&mut registry, expected).unwrap();
     }
-    registry.start_leaving(&id(".2"), Children::Destroy);
-    registry.remove(&id(".2"));
+    destroy(&mut registry, ".2", Children::Destroy);
     assert_eq!(registry.free_temp_id(), id(".2"));
 }
 
 #[test]
 fn a_cascade_ends_the_agent_and_then_the_deepest_first() {
     let mut registry = family();
-    let order = |leaving: Vec<(AgentId, _)>| {
-        leaving.into_iter().map(|(id, _)| id.to_string()).collect::<Vec<_>>()
-    };
-    let leaving = registry.start_leaving(&id("boss"), Children::Destroy);
-    assert_eq!(order(leaving), ["boss", "deep", "a", "b"]);
-    assert_eq!(order(registry.start_leaving(&id("boss"), Children::Destroy)), [""; 0]);
-    for name in ["boss", "deep", "a", "b"] {
-        registry.remove(&id(name));
-    }
+    let order = destroy(&mut registry, "boss", Children::Destroy);
+    assert_eq!(order, ["boss", "deep", "a", "b"]);
+    assert_eq!(destroy(&mut registry, "boss", Children::Destroy), [""; 0]);
     assert_eq!(names(&registry.list()), ["lone"]);
 }
 
 #[test]
 fn without_a_cascade_the_children_stay_without_a_parent() {
     let mut registry = family();
-    assert_eq!(registry.start_leaving(&id("a"), Children::Keep).len(), 1);
+    let leaving = registry.start_leaving(&id("a"), Children::Keep);
+    assert_eq!(leaving.len(), 1);
+    assert_eq!(registry.parent(&id("deep")), None, "nobody has a parent that is leaving");
+    registry.remove(leaving[0].number);
     assert_eq!(registry.parent(&id("deep")), None);
     assert_eq!(registry.list()[0], listed("boss", None, 1));
 }
 
 #[test]
-fn a_wait_that_closes_a_circle_is_refused_with_its_chain() {
-    let mut registry: Registry<()> = Registry::default();
-    let [a, b, c] = ["a", "b", "c"].map(id);
-    assert_eq!(registry.start_waiting(&a, &b), Ok(()));
-    assert_eq!(registry.start_waiting(&b, &c), Ok(()));
-    assert_eq!(registry.start_waiting(&b, &c), Ok(()));
-    let chain = vec![c.clone(), a.clone(), b.clone(), c.clone()];
-    assert_eq!(registry.start_waiting(&c, &a), Err(chain));
-    assert_eq!(registry.start_waiting(&a, &a), Err(vec![a.clone(), a.clone()]));
-    registry.end_waiting(&b, &c);
-    assert!(registry.start_waiting(&c, &a).is_err(), "the second wait still holds");
-    registry.end_waiting(&b, &c);
-    assert_eq!(registry.start_waiting(&c, &a), Ok(()));
+fn an_agent_that_could_not_be_destroyed_is_where_it_was() {
+    let mut registry = family();
+    let before = registry.list();
+    for Leaving { number, .. } in registry.start_leaving(&id("boss"), Children::Destroy) {
+        registry.stay(number);
+    }
+    assert_eq!(registry.list(), before);
+}
+
+#[test]
+fn a_child_that_arrives_after_its_parent_was_destroyed_is_to_go() {
+    let mut registry = family();
+    let boss = registry.find(&id("boss")).unwrap();
+    let late = registry.reserve(&id("late"), Some(&boss)).unwrap();
+    assert_eq!(registry.get(&id("late")), None);
+    assert_eq!(destroy(&mut registry, "boss", Children::Destroy).len(), 4);
+    assert!(!registry.arrive(late, "late"));
+    registry.remove(late);
+    assert_eq!(names(&registry.list()), ["lone"]);
+}
+
+#[test]
+fn dormant_agents_keep_their_id_and_family_and_come_back_after_their_ancestors() {
+    let resident = |number, name: &str, parent: Option<&str>| Resident {
+        number,
+        id: id(name),
+        parent: parent.map(id),
+        depth: 0,
+    };
+    let residents = vec![
+        resident(3, "boss", None),
+        resident(5, "a", Some("boss")),
+        resident(6, "deep", Some("a")),
+    ];
+    let mut registry = Registry::new(residents, 9);
+    assert_eq!(registry.list(), []);
+    assert_eq!(insert(&mut registry, "a"), Err(Refused::Taken));
+    assert_eq!(registry.dormant_line(&id("deep")), [3, 5, 6]);
+    assert!(registry.arrive(3, "boss"));
+    assert_eq!(registry.dormant_line(&id("deep")), [5, 6]);
+    assert_eq!(registry.dormant_line(&id("boss")), [0; 0]);
+    assert_eq!(registry.list(), [listed("boss", None, 1)]);
+    assert_eq!(registry.parent_agent(5), Some("boss"));
+    insert(&mut registry, "new").unwrap();
+    assert_eq!(names(&registry.list()), ["boss", "new"]);
+    assert_eq!(destroy(&mut registry, "boss", Children::Destroy), ["boss", "deep", "a"]);
 }
 
 #[test]
 fn a_stopping_server_takes_no_new_agents() {
     let mut registry = family();
     registry.stop();
-    assert_eq!(registry.insert(&id("new"), None, || "new"), Err(Refused::Stopping));
+    assert_eq!(insert(&mut registry, "new"), Err(Refused::Stopping));
 }

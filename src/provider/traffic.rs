@@ -10,10 +10,10 @@ use http::{HeaderMap, Request, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::key::{REDACTED, Redactor};
-use super::sse::Record;
 use super::{Fault, ModelRequest, ProviderError};
 use crate::id::AgentId;
 use crate::limits::LOG_RAW_BODY_BYTES_MAX;
+use crate::sse::Record;
 
 /// Who is told of the traffic.
 pub trait Traffic: Send + Sync {

@@ -3,13 +3,14 @@
 
 use serde_json::json;
 
-use crate::agent::SendError;
+use crate::agent::{SendError, outcome};
 use crate::code::ErrorObject;
 use crate::hub::{JournalError, SubscribeError};
 use crate::id::{AgentId, IdError};
 use crate::limits::WAITING_SENDS_MAX;
 use crate::policy::{PolicyError, Reason, Refusal};
 use crate::pool::CreateError;
+use crate::store::StoreError;
 
 pub use crate::code::Code;
 
@@ -19,6 +20,7 @@ impl Code {
             CreateError::Policy(error) => Self::of_policy(error),
             CreateError::Taken { .. } => ErrorObject::new(Self::Conflict, error.to_string()),
             CreateError::Stopping => ErrorObject::new(Self::Overloaded, error.to_string()),
+            CreateError::Storage { source } => Self::of_store(source),
             CreateError::UnknownParent { .. }
             | CreateError::NoCwd { .. }
             | CreateError::CwdNotDir { .. }
@@ -69,6 +71,7 @@ impl Code {
                 Self::Conflict,
                 "this request_id was used with other content; use a new one",
             ),
+            SendError::Storage => outcome::storage(),
             SendError::Gone => Self::gone(agent),
         }
     }
@@ -90,6 +93,12 @@ impl Code {
     /// An agent that was there when the request came, and is not any more.
     pub fn gone(agent: &AgentId) -> ErrorObject {
         ErrorObject::new(Self::InvalidParams, format!("Agent not found: {agent}"))
+    }
+
+    /// What the disk did not take or give.
+    pub fn of_store(error: &StoreError) -> ErrorObject {
+        tracing::warn!(error = error as &dyn std::error::Error, "the store failed a call");
+        outcome::storage()
     }
 
     pub fn of_id(error: &IdError) -> ErrorObject {

@@ -98,6 +98,7 @@ impl Call<'_> {
         let children =
             if params.cascade.unwrap_or(true) { Children::Destroy } else { Children::Keep };
         let destroyed = self.rpc.pool.destroy(&agent_id, children).await;
+        let destroyed = destroyed.map_err(|error| Code::of_store(&error))?;
         Ok(DestroyAgentResult { success: !destroyed.is_empty(), agent_id, destroyed })
     }
 

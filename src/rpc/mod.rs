@@ -27,7 +27,7 @@ use wire::{Body, Entry, ErrorObject, Id, Params, Request};
 
 use crate::agent::{AgentHandle, outcome};
 use crate::id::AgentId;
-use crate::pool::Pool;
+use crate::pool::{Pool, RestoreError};
 use crate::world::{Chance, Use};
 
 pub struct Rpc {
@@ -59,7 +59,31 @@ pub enum Reply {
     NoContent,
     NotJsonRpc(String),
     NotFound(String),
+    /// Our own failure before the request was looked at.
+    Failed(String),
     Busy(String),
+}
+
+/// An agent that a path names and that cannot be had.
+#[derive(Debug)]
+pub enum Missing {
+    Unknown(ErrorObject),
+    /// It is on disk, and could not be brought back.
+    Broken(ErrorObject),
+    Stopping,
+}
+
+impl Missing {
+    fn reply(self) -> Reply {
+        let told = |error| wire::answer(&Id::Null, &Err(error));
+        match self {
+            Self::Unknown(error) => Reply::NotFound(told(error)),
+            Self::Broken(error) => Reply::Failed(told(error)),
+            Self::Stopping => {
+                Reply::Busy(told(ErrorObject::new(Code::Overloaded, "the server is shutting down")))
+            }
+        }
+    }
 }
 
 /// Whether whoever calls wants to wait for a turn.
@@ -96,7 +120,7 @@ impl Rpc {
         self.pool.agent(&id).map(|_| id)
     }
 
-    /// Whether there is an agent whose events could be streamed.
+    /// Whether the agent is in memory.
     pub fn has_agent(&self, id: &AgentId) -> bool {
         self.pool.agent(id).is_some()
     }
@@ -107,9 +131,12 @@ impl Rpc {
     }
 
     pub async fn answer(&self, caller: &Caller, target: Target<'_>, body: &[u8]) -> Reply {
-        let agent = match self.find(target) {
-            Ok(agent) => agent,
-            Err(error) => return Reply::NotFound(wire::answer(&Id::Null, &Err(error))),
+        let agent = match target {
+            Target::Global => None,
+            Target::Agent(segment) => match self.find(segment).await {
+                Ok(agent) => Some(agent),
+                Err(missing) => return missing.reply(),
+            },
         };
         match wire::parse(body) {
             Ok(Body::One(entry)) => self.answer_one(caller, agent.as_ref(), entry).await,
@@ -118,12 +145,24 @@ impl Rpc {
         }
     }
 
-    fn find(&self, target: Target<'_>) -> Result<Option<AgentHandle>, ErrorObject> {
-        let Target::Agent(segment) = target else {
-            return Ok(None);
-        };
-        let id = AgentId::parse(segment).map_err(|error| Code::of_id(&error))?;
-        self.pool.agent(&id).map(Some).ok_or_else(|| Code::gone(&id))
+    /// The agent of an id as it was written in a path; one that is only on disk comes back.
+    async fn find(&self, segment: &str) -> Result<AgentHandle, Missing> {
+        let id = AgentId::parse(segment).map_err(|error| Missing::Unknown(Code::of_id(&error)))?;
+        self.find_agent(&id).await
+    }
+
+    /// The agent of this id; one that is only on disk comes back.
+    pub async fn find_agent(&self, id: &AgentId) -> Result<AgentHandle, Missing> {
+        match self.pool.find(id).await {
+            Ok(Some(agent)) => Ok(agent),
+            Ok(None) => Err(Missing::Unknown(Code::gone(id))),
+            Err(RestoreError::Stopping) => Err(Missing::Stopping),
+            Err(error) => {
+                tracing::warn!(agent = %id, error = &error as &dyn std::error::Error, "cannot restore");
+                let message = format!("Failed to restore session: {error}");
+                Err(Missing::Broken(ErrorObject::new(Code::Internal, message)))
+            }
+        }
     }
 
     async fn answer_one(

@@ -14,7 +14,8 @@ use super::params::invalid;
 use super::wire::ErrorObject;
 use super::{Call, Patience};
 use crate::agent::{
-    Accepted, AgentHandle, Context, EndedAs, Gone, Outcome, SendError, SendRequest, State, outcome,
+    Accepted, AgentHandle, Context, EndedAs, Gone, Outcome, SendError, SendRequest, State,
+    Unanswered, outcome,
 };
 use crate::id::{AgentId, RequestId};
 use crate::limits::{
@@ -80,7 +81,8 @@ impl Call<'_> {
         prepared: Prepared,
     ) -> Result<Sent, ErrorObject> {
         let request_id = prepared.request.request_id.clone();
-        let progress = match agent.send(prepared.request).await {
+        // Whoever waits for the disk executes nothing.
+        let progress = match self.place.while_waiting(agent.send(prepared.request)).await {
             Ok(accepted) => accepted,
             Err(SendError::Gone) => return Err(self.gone(agent)),
             Err(error) => return Err(Code::of_send(&error, &agent.facts().id)),
@@ -92,6 +94,7 @@ impl Call<'_> {
     async fn outcome(&self, agent: &AgentHandle, sent: Sent) -> Result<SendResult, ErrorObject> {
         let outcome = match sent.progress {
             Accepted::Ended(outcome) => outcome,
+            Accepted::Recorded => return Err(outcome::storage()),
             Accepted::Waiting { outcome, .. } => {
                 let outcome = self.place.while_waiting(outcome).await;
                 outcome.map_err(|_| self.gone(agent))?
@@ -172,12 +175,14 @@ impl Call<'_> {
         params: GetRequestParams,
     ) -> Result<GetRequestResult, ErrorObject> {
         let request_id = params.request_id;
-        let state = agent.request(request_id.clone()).await.map_err(|Gone| self.gone(agent))?;
+        let state = agent.request(request_id.clone()).await;
+        let state = state.map_err(|unanswered| self.unanswered(agent, unanswered))?;
         let state = state.ok_or_else(|| invalid(format!("Request not found: {request_id}")))?;
         let (status, outcome) = match state {
             State::Queued => (RequestStatus::Queued, None),
             State::Running => (RequestStatus::Running, None),
             State::Ended(outcome) => (ended_status(&outcome), Some(told(&request_id, &outcome))),
+            State::Recorded => return Err(outcome::storage()),
         };
         let (result, error) = match outcome {
             None => (None, None),
@@ -227,7 +232,8 @@ impl Call<'_> {
         // An offset that no machine can count to lies beyond any conversation.
         let first = usize::try_from(offset).unwrap_or(usize::MAX);
         let count = usize::try_from(limit).expect("a page is small");
-        let page = agent.messages(first, count).await.map_err(|Gone| self.gone(agent))?;
+        let page = agent.messages(first, count).await;
+        let page = page.map_err(|unanswered| self.unanswered(agent, unanswered))?;
         let messages = (offset..).zip(page.messages);
         Ok(GetMessagesResult {
             agent_id: agent.facts().id.clone(),
@@ -236,6 +242,13 @@ impl Call<'_> {
             limit,
             messages: messages.map(|(index, message)| NumberedMessage { index, message }).collect(),
         })
+    }
+
+    fn unanswered(&self, agent: &AgentHandle, unanswered: Unanswered) -> ErrorObject {
+        match unanswered {
+            Unanswered::Gone => self.gone(agent),
+            Unanswered::Storage => outcome::storage(),
+        }
     }
 
     /// An agent's task ends when it is destroyed; at any other time that is our defect.
@@ -267,9 +280,8 @@ impl Sent {
         let status = match progress {
             Accepted::Ended(outcome) => return told(&request_id, &outcome),
             Accepted::Waiting { state: State::Running, .. } => RequestStatus::Running,
-            Accepted::Waiting { state: State::Queued | State::Ended(_), .. } => {
-                RequestStatus::Queued
-            }
+            Accepted::Waiting { .. } => RequestStatus::Queued,
+            Accepted::Recorded => return Err(outcome::storage()),
         };
         Ok(SendResult::Accepted { request_id, status })
     }

@@ -2,12 +2,12 @@
 //! Never publishes anything; the writer does, after the commit.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::database::{Statements, number, sql};
 use crate::event::{Committed, Seq};
+use crate::hub::{KeptEvent, Page, Scope};
 use crate::id::AgentId;
 use crate::limits::{
     EVENT_COUNTS_MAX, EVENTS_FORGOTTEN_AT_ONCE_MAX, EVENTS_PAGE_MAX, STREAM_BUFFER_BYTES_MAX,
@@ -18,33 +18,6 @@ use crate::limits::{
 pub struct Kept {
     pub per_agent: u64,
     pub days: u64,
-}
-
-/// Whose events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    Agent(AgentId),
-    Everything,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EventPage {
-    /// In the order of their `seq`.
-    pub events: Vec<KeptEvent>,
-    /// From the cursor to the newest event of this scope that is no longer kept, if that is after
-    /// the cursor. Both ends are included.
-    pub gap: Option<(Seq, Seq)>,
-    /// Whether there are events after these.
-    pub more: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptEvent {
-    pub seq: Seq,
-    /// Its type on the wire.
-    pub name: String,
-    /// One line of JSON, as it was published.
-    pub json: Arc<str>,
 }
 
 /// Counts the events of each agent, so that the oldest go as new ones come.
@@ -158,7 +131,7 @@ fn note_forgotten(
 }
 
 /// The events after a cursor, at least one where there is any.
-pub(super) fn page(connection: &Connection, of: &Scope, after: Seq) -> rusqlite::Result<EventPage> {
+pub(super) fn page(connection: &Connection, of: &Scope, after: Seq) -> rusqlite::Result<Page> {
     // A cursor comes from outside and may be any number; no event has one that high.
     let after = after.min(i64::MAX as u64 - 1);
     let (mut page, forgotten) = match of {
@@ -189,8 +162,8 @@ pub(super) fn page(connection: &Connection, of: &Scope, after: Seq) -> rusqlite:
     Ok(page)
 }
 
-fn fill(mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<EventPage> {
-    let mut page = EventPage::default();
+fn fill(mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<Page> {
+    let mut page = Page::default();
     let mut bytes = 0;
     while let Some(row) = rows.next()? {
         let json = row.get_ref(2)?.as_str()?;

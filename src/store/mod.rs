@@ -42,13 +42,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::code::ErrorObject;
 use crate::event::{Audience, Seq};
+use crate::hub::{Journal, JournalError, Page, Scope};
 use crate::id::RequestId;
 use crate::limits::STORE_QUEUE_MAX;
 use crate::message::Message;
-use crate::world::World;
+use crate::world::{BoxFuture, World};
 
 pub use error::{Fault, StoreError};
-pub use journal::{EventPage, Kept, KeptEvent, Scope};
+pub use journal::Kept;
 pub use read::{Loaded, RequestRecord, Resident};
 pub use recovery::Closed;
 pub use write::{AgentNumber, AgentRecord, Recipe, Standing, Write};
@@ -166,7 +167,7 @@ impl Store {
 
     /// A page of the events that are kept after a cursor, bounded in bytes and rows; at least one
     /// where there is any.
-    pub async fn events(&self, of: &Scope, after: Seq) -> Result<EventPage, StoreError> {
+    pub async fn events(&self, of: &Scope, after: Seq) -> Result<Page, StoreError> {
         let of = of.clone();
         self.read(move |connection| journal::page(connection, &of, after)).await
     }
@@ -194,6 +195,19 @@ impl Store {
     async fn ask<T>(&self, job: Job, answer: oneshot::Receiver<T>) -> Result<T, StoreError> {
         self.queue.send(job).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)
+    }
+}
+
+impl Journal for Store {
+    fn page<'a>(&'a self, of: &'a Scope, after: Seq) -> BoxFuture<'a, Result<Page, JournalError>> {
+        Box::pin(async move {
+            let page = self.events(of, after).await;
+            page.map_err(|source| JournalError { source: Box::new(source) })
+        })
+    }
+
+    fn last_seq(&self) -> Seq {
+        self.last_seq()
     }
 }
 

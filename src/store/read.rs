@@ -60,8 +60,8 @@ pub(super) fn load(
         return Ok(None);
     };
     let message_count = message_count(connection, agent)?;
-    let first = message_count.saturating_sub(MESSAGES_LOADED_MAX);
-    let mut messages = messages(connection, agent, first, MESSAGES_LOADED_MAX)?;
+    let first = message_count.saturating_sub(MESSAGES_LOADED_MAX as u64);
+    let mut messages = messages(connection, agent, first, MESSAGES_LOADED_MAX as u64)?;
     if first > 0 {
         messages.drain(..start(&messages));
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nexus3::client::NexusClient;
 use nexus3::config::Config;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::server::{Access, LogSettings, Server, Settings};
+use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
 use nexus3::world::World;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -48,5 +48,6 @@ pub fn settings(home: &TempDir, mut config: Config, yolo: Yolo) -> Settings {
     config.server.port = 0;
     let home = home.path().to_owned();
     let logs = LogSettings::in_home(&home);
-    Settings { config, home, access: Access::TokenHolders, yolo, logs }
+    let (access, resume) = (Access::TokenHolders, Resume::WhenAsked);
+    Settings { config, home, access, yolo, resume, logs }
 }

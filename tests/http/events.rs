@@ -56,7 +56,7 @@ async fn the_stream_of_nobody_is_not_found() {
 async fn a_cursor_that_is_none_is_refused() {
     let server = start_with_agent().await;
     let no_number = |shown: &str| format!("Invalid cursor: {shown:?} is not a number");
-    let above = "Invalid cursor: the newest event is 0".to_owned();
+    let above = "Invalid cursor: the newest event is 1".to_owned();
     for path in ["/events", "/agent/a/events"] {
         let get = |query: &str| server.request("GET", &format!("{path}{query}"));
         let table = [
@@ -64,8 +64,8 @@ async fn a_cursor_that_is_none_is_refused() {
             (get("?after=-1"), no_number("-1")),
             (get("").header("Last-Event-ID", ""), no_number("")),
             (get("?after=0").header("Last-Event-ID", "1e3"), no_number("1e3")),
-            (get("?after=1"), above.clone()),
-            (get("?after=0").header("Last-Event-ID", "1"), above.clone()),
+            (get("?after=2"), above.clone()),
+            (get("?after=0").header("Last-Event-ID", "2"), above.clone()),
             (get("?since=1"), "Unknown query parameter: \"since\"; known: after".to_owned()),
         ];
         for (request, message) in table {

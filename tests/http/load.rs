@@ -20,7 +20,7 @@ struct Busy {
 }
 
 async fn one_place() -> (Running, Arc<Gate>) {
-    let gate = Gate::closed();
+    let gate = Gate::open();
     let seam = Arc::clone(&gate);
     let server = start_with(move |world, config| {
         world.blocking = seam;
@@ -33,6 +33,7 @@ async fn one_place() -> (Running, Arc<Gate>) {
 
 async fn busy() -> Busy {
     let (server, gate) = one_place().await;
+    gate.close();
     let mut holder = server.connect().await;
     holder.write(&server.post("/agent/a", COUNT_TOKENS).bytes()).await;
     gate.arrival().await;

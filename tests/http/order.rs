@@ -76,7 +76,7 @@ async fn host_is_told_before_origin() {
 
 #[tokio::test]
 async fn a_body_comes_before_the_agent_and_load_between_method_and_params() {
-    let gate = Gate::closed();
+    let gate = Gate::open();
     let seam = Arc::clone(&gate);
     let server = start_with(move |world, config| {
         world.blocking = seam;
@@ -84,6 +84,7 @@ async fn a_body_comes_before_the_agent_and_load_between_method_and_params() {
     })
     .await;
     create(&server, "a").await;
+    gate.close();
     let at = |path: &str, body: &str| server.post(path, body);
     let counting = at("/agent/a", r#"{"jsonrpc":"2.0","id":1,"method":"get_tokens"}"#);
     let mut busy = server.connect().await;

@@ -10,8 +10,9 @@ use nexus3::event::{Audience, Committed, Event, Seq, What};
 use nexus3::http::{Auth, Service, serve};
 use nexus3::hub::{Hub, Journal, JournalError, KeptEvent, Page, Scope};
 use nexus3::id::AgentId;
+use nexus3::logs::{Detail, Logs};
 use nexus3::policy::ceiling::Yolo;
-use nexus3::pool::{Ground, Pool};
+use nexus3::pool::{Ground, Pool, Records};
 use nexus3::provider::Models;
 use nexus3::rpc::Rpc;
 use nexus3::rpc::method::CreateAgentParams;
@@ -79,8 +80,11 @@ async fn start(journal: Kept) -> Served {
         blocked_paths: Vec::new(),
         yolo: Yolo::Refused,
     };
-    let models = Models::new(&world, &config).expect("there is a model");
-    let pool = Pool::new(world.clone(), &config, models, ground).expect("the pool opens");
+    let models = Models::new(&world, &config, None).expect("there is a model");
+    let logs = Logs::start(&world, home.path().join("logs"), Detail::default());
+    let records =
+        Records::open(&world, home.path(), &config, logs).await.expect("the home is ours");
+    let pool = Pool::new(world.clone(), &config, models, ground, records).expect("the pool opens");
     let rpc = Rpc::new(Arc::new(pool), Arc::clone(&world.chance), 32, Duration::from_hours(1));
     let (hub, journal) = (Hub::new(Arc::clone(&world.clock)), Arc::new(journal));
     let service = Service {

@@ -130,15 +130,15 @@ async fn events_come_as_they_happen_and_the_agents_last_one_ends_its_stream() {
     let server = start_with_agent().await;
     let mut own = EventReader::open(&server, &server.request("GET", "/agent/a/events")).await;
     let mut all = EventReader::open(&server, &server.request("GET", "/events")).await;
-    start_turn(&server.hub, 1, "a");
+    start_turn(&server.hub, 101, "a");
     assert_eq!(own.next_type().await, "turn_started");
     chunk(&server.hub, "a", "x\ny", 0);
     let data = r#"{"type":"content_chunk","text":"x\ny","offset":0,"agent_id":"a","at":"2026-01-01T00:00:00.000Z","request_id":"r"}"#;
     let frame = format!("event: content_chunk\ndata: {data}\n\n");
     assert_eq!(own.next().await, Some(frame));
-    publish(&server.hub, 2, "a", What::AgentDestroyed { parent_agent_id: None });
+    publish(&server.hub, 102, "a", What::AgentDestroyed { parent_agent_id: None });
     let frame = own.next().await.expect("it has a last event");
-    assert!(frame.starts_with("id: 2\nevent: agent_destroyed\ndata: {"), "{frame}");
+    assert!(frame.starts_with("id: 102\nevent: agent_destroyed\ndata: {"), "{frame}");
     assert_eq!(own.next().await, None);
     // The connection is as good as any other afterwards.
     let health = server.request("GET", "/healthz");
@@ -152,7 +152,7 @@ async fn events_come_as_they_happen_and_the_agents_last_one_ends_its_stream() {
 async fn a_server_that_stops_ends_every_stream_with_its_last_event() {
     let server = start_with_agent().await;
     let mut streams = Vec::new();
-    for path in ["/events", "/agent/a/events", "/agent/a/events?after=0"] {
+    for path in ["/events", "/agent/a/events", "/agent/a/events?after=1"] {
         streams.push(EventReader::open(&server, &server.request("GET", path)).await);
     }
     server.stop().await;
@@ -182,7 +182,7 @@ async fn a_reader_that_takes_nothing_for_30_seconds_is_cut_off() {
     let server = start_in_memory().await;
     let request = server.request("GET", "/agent/a/events");
     let stuck = EventReader::open(&server, &request).await;
-    start_turn(&server.hub, 1, "a");
+    start_turn(&server.hub, 101, "a");
     let piece = "x".repeat(1000);
     let mut offset = 0;
     let began = Instant::now();
@@ -206,7 +206,7 @@ async fn a_slow_reader_that_reads_gets_the_whole_text() {
     let server = start_in_memory().await;
     let request = server.request("GET", "/agent/a/events");
     let mut slow = EventReader::open(&server, &request).await;
-    start_turn(&server.hub, 1, "a");
+    start_turn(&server.hub, 101, "a");
     let piece = "x".repeat(1000);
     for number in 0..2000 {
         chunk(&server.hub, "a", &piece, number * 1000);

@@ -11,7 +11,7 @@ use nexus3::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
 use nexus3::logs::Detail;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::rpc::method::{CreateAgentParams, SendParams, SendResult};
-use nexus3::server::{Access, LogSettings, Server, Settings};
+use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
 use nexus3::world::real;
 use secrecy::ExposeSecret;
 use serde_json::Value;
@@ -78,6 +78,7 @@ async fn the_traffic_is_in_the_raw_log_and_no_secret_is() {
         home: home.path().to_owned(),
         access: Access::TokenHolders,
         yolo: Yolo::Refused,
+        resume: Resume::WhenAsked,
         logs: LogSettings { dir: dir.clone(), detail: Detail { verbose: false, raw: true } },
     };
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");

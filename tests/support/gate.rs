@@ -2,18 +2,26 @@
 //! in the middle for as long as a test needs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nexus3::world::{Blocking, BoxFuture};
 use tokio::sync::Semaphore;
 
 pub struct Gate {
+    closed: AtomicBool,
     arrived: Arc<Semaphore>,
     open: Arc<Semaphore>,
 }
 
 impl Gate {
-    pub fn closed() -> Arc<Self> {
-        Arc::new(Self { arrived: Arc::new(Semaphore::new(0)), open: Arc::new(Semaphore::new(0)) })
+    pub fn open() -> Arc<Self> {
+        let none = || Arc::new(Semaphore::new(0));
+        Arc::new(Self { closed: AtomicBool::new(false), arrived: none(), open: none() })
+    }
+
+    /// Holds every job from now on.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
     }
 
     /// Waits until one more job stands before the gate.
@@ -29,6 +37,10 @@ impl Gate {
 
 impl Blocking for Gate {
     fn run(&self, job: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, ()> {
+        if !self.closed.load(Ordering::Acquire) {
+            job();
+            return Box::pin(async {});
+        }
         let (arrived, open) = (Arc::clone(&self.arrived), Arc::clone(&self.open));
         Box::pin(async move {
             arrived.add_permits(1);

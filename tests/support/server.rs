@@ -10,7 +10,7 @@ use std::sync::Arc;
 use nexus3::config::Config;
 use nexus3::hub::{Hub, Scope, SubscribeError};
 use nexus3::policy::ceiling::Yolo;
-use nexus3::server::{Access, LogSettings, Server, Settings};
+use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
 use nexus3::world::{BoxFuture, Signals, World, real};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ pub async fn start_with(change: impl FnOnce(&mut World, &mut Config)) -> Running
         home: home.path().join("home"),
         access: Access::TokenHolders,
         yolo: Yolo::Refused,
+        resume: Resume::WhenAsked,
         logs: LogSettings::in_home(&home.path().join("home")),
     };
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");

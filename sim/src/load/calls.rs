@@ -151,6 +151,7 @@ async fn ask<T: for<'a> Deserialize<'a>>(
         refused @ (Reply::NoContent
         | Reply::NotJsonRpc(_)
         | Reply::NotFound(_)
+        | Reply::Failed(_)
         | Reply::Busy(_)) => Err(format!("{refused:?}")),
     }
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use nexus3::client::NexusClient;
 use nexus3::config::{self, Config, Source};
-use nexus3::home::DEFAULT_PORT;
+use nexus3::home::{DEFAULT_PORT, Home};
 use nexus3::logs::{Detail, Logs};
 use nexus3::policy::ceiling::Yolo;
-use nexus3::pool::{Ground, Pool};
+use nexus3::pool::{Ground, Pool, Records};
 use nexus3::provider::Models;
 use nexus3::provider::script::AGENT_HEADER;
 use nexus3::rpc::Rpc;
-use nexus3::server::{Access, LogSettings, Server, Settings};
+use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
 use nexus3::world::{Clock, Net, World};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, RngSeed, Runtime};
@@ -115,13 +115,13 @@ pub fn direct(load: &Load, seed: u64) -> Result<Carried, LoadError> {
         let script = Item::File { mode: 0o644, content };
         machine.disk.put(SCRIPT.as_ref(), script).map_err(start)?;
         let config = config(load, json!({ "type": "script", "script": SCRIPT }))?;
-        let rpc = rpc(machine.world(server_seed(seed)), &config)?;
+        let rpc = rpc(machine.world(server_seed(seed)), &config).await?;
         drive(load, &Door::Direct(Arc::new(rpc)), elapsed).await
     })
 }
 
 /// The inside of a server, without its port.
-fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
+async fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
     let logs = Logs::start(&world, Path::new(HOME).join("logs"), Detail::default());
     let models = Models::new(&world, config, logs.traffic()).map_err(start)?;
     let chance = Arc::clone(&world.chance);
@@ -131,7 +131,10 @@ fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
         blocked_paths: Vec::new(),
         yolo: Yolo::Refused,
     };
-    let pool = Pool::new(world, config, models, ground, logs).map_err(start)?;
+    let home = ground.home.clone();
+    Home::prepare(world.fs.as_ref(), &home).map_err(start)?;
+    let records = Records::open(&world, &home, config, logs).await.map_err(start)?;
+    let pool = Pool::new(world, config, models, ground, records).map_err(start)?;
     let turn_timeout = Duration::from_secs_f64(config.turn_timeout);
     Ok(Rpc::new(Arc::new(pool), chance, config.server.max_concurrent, turn_timeout))
 }
@@ -205,7 +208,8 @@ fn config(load: &Load, mut provider: Value) -> Result<Config, LoadError> {
 fn settings(config: Config) -> Settings {
     let home = PathBuf::from(HOME);
     let logs = LogSettings::in_home(&home);
-    Settings { config, home, access: Access::TokenHolders, yolo: Yolo::Refused, logs }
+    let (access, resume) = (Access::TokenHolders, Resume::WhenAsked);
+    Settings { config, home, access, yolo: Yolo::Refused, resume, logs }
 }
 
 fn start(error: impl std::fmt::Display) -> LoadError {

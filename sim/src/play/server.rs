@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nexus3::config::{self, Source};
 use nexus3::logs::Detail;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::server::{Access, LogSettings, Server, Settings};
+use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
 use nexus3::world::World;
 use secrecy::SecretString;
 
@@ -153,6 +153,7 @@ impl ServerHost {
             home: PathBuf::from(HOME),
             access: if has(ServeFlag::NoAuth) { Access::Everybody } else { Access::TokenHolders },
             yolo: if has(ServeFlag::AllowYolo) { Yolo::Allowed } else { Yolo::Refused },
+            resume: if has(ServeFlag::Resume) { Resume::AtStart } else { Resume::WhenAsked },
             logs: LogSettings {
                 dir: PathBuf::from(HOME).join("logs"),
                 detail: Detail { verbose: has(ServeFlag::Verbose), raw: has(ServeFlag::RawLog) },

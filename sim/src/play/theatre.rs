@@ -251,7 +251,10 @@ impl Theatre {
     /// Paths that a clean end does not leave behind.
     pub fn left_behind(&self) -> Vec<String> {
         let tree = self.server.disk.tree(crate::disk::View::Now);
+        // Logs of temporary agents lie in directories whose names begin with a dot.
+        let logs = format!("{HOME}/logs");
         let ours = tree.keys().filter(|path| files::is_below(path, HOME));
+        let ours = ours.filter(|path| !files::is_below(path, &logs));
         ours.filter(|path| {
             let is_temporary = path.file_name().is_some_and(|name| {
                 path.as_os_str() != HOME && name.to_string_lossy().starts_with('.')

@@ -86,6 +86,8 @@ pub enum ServeFlag {
     AllowYolo,
     #[serde(rename = "--no-auth")]
     NoAuth,
+    #[serde(rename = "--resume")]
+    Resume,
     #[serde(rename = "--verbose")]
     Verbose,
     #[serde(rename = "--raw-log")]

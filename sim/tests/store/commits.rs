@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nexus3::store::{Kept, Options, Scope, Store, StoreError, Write};
+use nexus3::hub::Scope;
+use nexus3::store::{Kept, Options, Store, StoreError, Write};
 use nexus3_sim::disk::OperationKind;
 
 use super::support::{

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nexus3::store::{Scope, Store, StoreError};
+use nexus3::hub::Scope;
+use nexus3::store::{Store, StoreError};
 use nexus3::world::{Access, Fs, World};
 use nexus3_sim::disk::{CrashMode, Fault, OperationKind, Switch};
 

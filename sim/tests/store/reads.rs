@@ -1,7 +1,8 @@
 //! What was written comes back whole, page by page, and nothing else does.
 
+use nexus3::hub::Scope;
 use nexus3::limits::{EVENTS_PAGE_MAX, MESSAGES_LOADED_MAX, STREAM_BUFFER_BYTES_MAX};
-use nexus3::store::{RequestRecord, Resident, Scope, Standing, Write};
+use nexus3::store::{RequestRecord, Resident, Standing, Write};
 
 use super::support::{
     Host, agent_id, calls, child, completed, created, event, put, queued, record, request_id,
@@ -107,7 +108,7 @@ fn of_a_long_conversation_the_end_is_loaded_from_a_user_message_on() {
         let store = opened.store;
         let mut writes = vec![created(1, "a")];
         // Three messages a turn: the bound falls on a result, whose call would be missing.
-        let turns = MESSAGES_LOADED_MAX / 3 + 2;
+        let turns = MESSAGES_LOADED_MAX as u64 / 3 + 2;
         for turn in 0..turns {
             let said = [user(&format!("turn {turn}")), calls(&["c"]), result("c", "done")];
             writes.extend((3 * turn..).zip(said).map(|(index, said)| put(1, index, said)));
@@ -115,7 +116,7 @@ fn of_a_long_conversation_the_end_is_loaded_from_a_user_message_on() {
         store.commit(writes).await.expect("committed");
         let loaded = store.load(1).await.expect("read").expect("it is there");
         assert_eq!(loaded.message_count, 3 * turns);
-        assert_eq!(loaded.messages.len() as u64, MESSAGES_LOADED_MAX / 3 * 3);
+        assert_eq!(loaded.messages.len(), MESSAGES_LOADED_MAX / 3 * 3);
         assert_eq!(loaded.messages[0], user("turn 2"));
         assert_eq!(loaded.messages.last(), Some(&result("c", "done")));
     });
@@ -136,7 +137,7 @@ fn events_come_in_pages_of_bounded_rows_and_bytes() {
         assert_eq!(second.events[0].seq, last + 1);
         assert_eq!(second.events[0].name, "turn_queued");
         let beyond = store.events(&Scope::Everything, u64::MAX).await.expect("read");
-        assert_eq!(beyond, nexus3::store::EventPage::default());
+        assert_eq!(beyond, nexus3::hub::Page::default());
 
         let long = "x".repeat(STREAM_BUFFER_BYTES_MAX);
         let started = |content: &str| {

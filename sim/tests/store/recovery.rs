@@ -2,7 +2,8 @@
 //! every conversation can go on.
 
 use nexus3::event::{Ended, What};
-use nexus3::store::{Closed, Scope, Write};
+use nexus3::hub::Scope;
+use nexus3::store::{Closed, Write};
 use nexus3_sim::disk::CrashMode;
 
 use super::support::{

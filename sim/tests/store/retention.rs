@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use nexus3::hub::{Page, Scope};
 use nexus3::limits::EVENTS_FORGOTTEN_AT_ONCE_MAX;
-use nexus3::store::{EventPage, Kept, Options, Scope, Store, Write};
+use nexus3::store::{Kept, Options, Store, Write};
 
 use super::support::{Heard, Host, agent_id, created, event, event_at, open, options};
 
@@ -14,11 +15,11 @@ fn keeping(per_agent: u64) -> Options {
     Options { kept: Kept { per_agent, days: 30 }, ..options() }
 }
 
-async fn page(store: &Store, agent: &str, after: u64) -> EventPage {
+async fn page(store: &Store, agent: &str, after: u64) -> Page {
     store.events(&Scope::Agent(agent_id(agent)), after).await.expect("read")
 }
 
-fn seqs(page: &EventPage) -> Vec<u64> {
+fn seqs(page: &Page) -> Vec<u64> {
     page.events.iter().map(|event| event.seq).collect()
 }
 

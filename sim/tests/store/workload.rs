@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nexus3::event::Seq;
+use nexus3::hub::Scope;
 use nexus3::message::Message;
-use nexus3::store::{AgentNumber, Closed, Opened, Options, Scope, Standing, Store, Write};
+use nexus3::store::{AgentNumber, Closed, Opened, Options, Standing, Store, Write};
 use nexus3::world::World;
 
 use super::support::{

@@ -40,9 +40,9 @@ impl Check for Answers {
         let outcome = match known.status {
             RequestStatus::Queued | RequestStatus::Running => None,
             RequestStatus::Completed
-        | RequestStatus::Cancelled
-        | RequestStatus::Failed
-        | RequestStatus::Interrupted => {
+            | RequestStatus::Cancelled
+            | RequestStatus::Failed
+            | RequestStatus::Interrupted => {
                 let error = known.error.as_ref();
                 known.result.as_ref().map(of_result).or_else(|| error.map(of_error))
             }

@@ -1,0 +1,161 @@
+//! What an agent does when a commit has ended: goes on where it is durable; where it is not, refuses
+//! what was new, ends the turn in memory, and owes the rest to the disk until that takes it.
+
+use std::sync::Arc;
+
+use super::actor::Agent;
+use super::outbox::{Entry, Then, Work};
+use super::outcome::{Failure, Outcome};
+use super::turn::{Input, Stop};
+use super::work;
+use crate::id::RequestId;
+use crate::store::{StoreError, Write};
+
+impl Agent {
+    pub(super) fn on_committed(&mut self, entries: Vec<Entry>, result: Result<(), StoreError>) {
+        match result {
+            Ok(()) => {
+                for entry in entries {
+                    self.on_durable(entry);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(agent = %self.facts.id, %error, "cannot write down what happened");
+                self.on_lost(entries);
+            }
+        }
+    }
+
+    fn on_durable(&mut self, entry: Entry) {
+        for write in &entry.writes {
+            if let Write::Message { index, message, .. } = write {
+                self.messages_durable = usize::try_from(*index).expect("indexes are counts") + 1;
+                self.shared.logs.message(&self.facts.id, message);
+            }
+        }
+        // Whoever is told finds the same in the published status.
+        self.publish();
+        let Entry { request, then, .. } = entry;
+        let request = || request.as_ref().expect("this is about a request");
+        match then {
+            Then::Nothing => {}
+            Then::Accept => self.requests.accept(request()),
+            Then::Work(work) => {
+                for work in work {
+                    self.start_work(work);
+                }
+            }
+            Then::End(outcome) => {
+                let forgotten = self.requests.end(request(), outcome);
+                self.forgotten.extend(forgotten);
+            }
+            Then::Recorded => {
+                let forgotten = self.requests.record(request());
+                self.forgotten.extend(forgotten);
+            }
+            Then::Cancelled(reply, cancelled) => drop(reply.send(cancelled)),
+        }
+    }
+
+    fn start_work(&mut self, work: Work) {
+        let (reports, shared) = (self.reports(), Arc::clone(&self.shared));
+        let facts = Arc::clone(&self.facts);
+        match work {
+            Work::Ask => {
+                let ask = work::ask(facts, self.model_request(), reports.clone());
+                self.tasks.spawn(work::report(shared, reports, ask));
+            }
+            Work::Run { index, call } => {
+                let run = work::run_tool(Arc::clone(&shared), facts, index, call);
+                self.tasks.spawn(work::report(shared, reports, run));
+            }
+        }
+    }
+
+    /// Nothing of these is on disk. What was new is refused; what had happened is owed.
+    fn on_lost(&mut self, entries: Vec<Entry>) {
+        let is_new = |entry: &&Entry| matches!(entry.then, Then::Accept);
+        let refused: Vec<RequestId> =
+            entries.iter().filter(is_new).filter_map(|entry| entry.request.clone()).collect();
+        let (lost, mut owed): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| {
+            entry.request.as_ref().is_some_and(|request| refused.contains(request))
+        });
+        for request in &refused {
+            self.refuse(request, &lost);
+        }
+        let mut turn_is_lost = false;
+        for entry in &mut owed {
+            entry.then = match std::mem::replace(&mut entry.then, Then::Nothing) {
+                Then::Nothing => Then::Nothing,
+                Then::Recorded => Then::Recorded,
+                Then::Work(_) => {
+                    turn_is_lost = true;
+                    Then::Nothing
+                }
+                Then::End(_) => {
+                    self.end_in_memory(entry.request.as_ref(), &mut entry.writes);
+                    Then::Recorded
+                }
+                Then::Cancelled(reply, cancelled) => {
+                    let _ = reply.send(cancelled);
+                    Then::Nothing
+                }
+                Then::Accept => panic!("what was new has been refused"),
+            };
+        }
+        owed.retain(|entry| !entry.writes.is_empty());
+        self.outbox.owe(owed);
+        if turn_is_lost && self.running.is_some() {
+            self.on_input(Input::Stop(Stop::Storage));
+        }
+    }
+
+    /// Forgets a request that could not be written down, with whatever was begun for it.
+    fn refuse(&mut self, request: &RequestId, lost: &[Entry]) {
+        self.queue.retain(|queued| queued.request_id != *request);
+        if self.running.as_ref().is_some_and(|running| running.request == *request) {
+            self.running = None;
+        }
+        let later = self.outbox.drop_request(request);
+        let of_request = |entry: &&Entry| entry.request.as_ref() == Some(request);
+        let dropped = lost.iter().filter(of_request).chain(&later);
+        let first = dropped.flat_map(|entry| &entry.writes).find_map(message_index);
+        if let Some(first) = first {
+            self.conversation.truncate(first);
+        }
+        self.requests.refuse(request);
+    }
+
+    /// A turn whose end cannot be written has ended all the same, as failed.
+    fn end_in_memory(&mut self, request: Option<&RequestId>, writes: &mut Vec<Write>) {
+        let request = request.expect("only requests end");
+        let partial = writes.iter().find_map(said).unwrap_or_default();
+        writes.retain(|write| !is_end(write));
+        let outcome = Outcome::Failed(Failure::Storage);
+        writes.extend(self.journal().ended(request, &outcome, &partial));
+        self.requests.end_unrecorded(request, outcome);
+    }
+}
+
+fn message_index(write: &Write) -> Option<usize> {
+    match write {
+        Write::Message { index, .. } => Some(usize::try_from(*index).expect("indexes are counts")),
+        _ => None,
+    }
+}
+
+fn is_end(write: &Write) -> bool {
+    match write {
+        Write::RequestEnded { .. } => true,
+        Write::Event(event) => event.what.is_terminal(),
+        _ => false,
+    }
+}
+
+/// The text that a turn's last event says it came to.
+fn said(write: &Write) -> Option<String> {
+    match write {
+        Write::Event(event) => event.what.turn_text().map(str::to_owned),
+        _ => None,
+    }
+}

@@ -1,0 +1,93 @@
+//! What happens to an agent, as the writes that make it durable.
+//! Pure: it names the agent and the time; `outbox` sees to the order.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::handle::SendRequest;
+use super::outcome::Outcome;
+use super::turn::ToolResult;
+use crate::event::{Event, What};
+use crate::id::{AgentId, RequestId};
+use crate::message::{Message, ToolCall};
+use crate::store::{AgentNumber, Standing, Write};
+
+/// Writes about one agent at one moment.
+#[derive(Debug)]
+pub struct Journal<'a> {
+    pub agent: AgentNumber,
+    pub id: &'a AgentId,
+    pub now: Timestamp,
+}
+
+impl Journal<'_> {
+    pub fn event(&self, request: &RequestId, what: What) -> Write {
+        Write::Event(Event::new(self.id, self.now, what).of(request))
+    }
+
+    pub fn queued(&self, request: &SendRequest, position: usize) -> Vec<Write> {
+        let (agent, id) = (self.agent, request.request_id.clone());
+        let queued = self.event(&id, What::TurnQueued { position });
+        vec![Write::RequestQueued { agent, id, content: Arc::clone(&request.content) }, queued]
+    }
+
+    pub fn started(&self, request: &SendRequest) -> Vec<Write> {
+        let id = &request.request_id;
+        let what = What::TurnStarted {
+            content: Arc::clone(&request.content),
+            source: request.meta.source.clone(),
+            source_agent_id: request.meta.source_agent_id.clone(),
+        };
+        let started = Write::RequestStarted { agent: self.agent, id: id.clone() };
+        vec![started, self.event(id, what)]
+    }
+
+    pub fn message(&self, index: usize, message: Arc<Message>) -> Write {
+        Write::Message { agent: self.agent, index: index as u64, message }
+    }
+
+    pub fn tool_started(&self, request: &RequestId, call: &ToolCall) -> Vec<Write> {
+        let started = Write::ToolStarted {
+            agent: self.agent,
+            request: request.clone(),
+            tool_id: call.id.clone(),
+            name: call.name.clone(),
+        };
+        vec![started, self.event(request, What::tool_started(call))]
+    }
+
+    pub fn tool_ended(
+        &self,
+        request: &RequestId,
+        call: &ToolCall,
+        result: &ToolResult,
+    ) -> Vec<Write> {
+        let ended = Write::ToolEnded {
+            agent: self.agent,
+            request: request.clone(),
+            tool_id: call.id.clone(),
+        };
+        let what = if result.error {
+            What::tool_failed(call, &result.content)
+        } else {
+            What::tool_succeeded(call, &result.content)
+        };
+        vec![ended, self.event(request, what)]
+    }
+
+    /// The end of a request; `partial` is the text of its turn so far.
+    pub fn ended(&self, request: &RequestId, outcome: &Outcome, partial: &str) -> Vec<Write> {
+        let ended = Write::RequestEnded {
+            agent: self.agent,
+            id: request.clone(),
+            status: outcome.ended_as().name(),
+            outcome: serde_json::to_string(outcome).expect("outcomes have only string keys"),
+        };
+        vec![ended, self.event(request, outcome.event(partial))]
+    }
+
+    pub fn standing(&self, standing: Standing) -> Write {
+        Write::Standing { agent: self.agent, standing }
+    }
+}

@@ -1,0 +1,146 @@
+//! What an agent has to write down, in order, and what may happen only once it is durable.
+//! At most one commit of an agent is under way; what comes up meanwhile goes into the next one.
+//! It keeps order and never decides what a failed commit means: that is the actor's.
+
+use std::collections::VecDeque;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::outcome::Outcome;
+use crate::id::RequestId;
+use crate::limits::STORAGE_RETRY_AFTER;
+use crate::message::ToolCall;
+use crate::store::{Store, StoreError, Write};
+use crate::world::BoxFuture;
+
+/// Writes that belong together, and what waits for them.
+#[derive(Debug)]
+pub struct Entry {
+    /// The request they are about.
+    pub request: Option<RequestId>,
+    pub writes: Vec<Write>,
+    pub then: Then,
+}
+
+#[derive(Debug)]
+pub enum Then {
+    /// The agent owes these since an earlier commit failed; nobody waits for them.
+    Nothing,
+    /// The request is accepted.
+    Accept,
+    /// The turn goes on.
+    Work(Vec<Work>),
+    /// The request has ended.
+    End(Outcome),
+    /// The request, whose end was told before it could be written, is on record after all.
+    Recorded,
+    /// Whoever cancelled these is told.
+    Cancelled(oneshot::Sender<Vec<RequestId>>, Vec<RequestId>),
+}
+
+/// What a turn does once it may.
+#[derive(Debug)]
+pub enum Work {
+    Ask,
+    Run { index: usize, call: ToolCall },
+}
+
+pub struct Outbox {
+    store: Store,
+    waiting: VecDeque<Entry>,
+    under_way: Option<UnderWay>,
+    retry_at: Option<Instant>,
+}
+
+struct UnderWay {
+    entries: Vec<Entry>,
+    commit: BoxFuture<'static, Result<(), StoreError>>,
+}
+
+impl Outbox {
+    pub fn new(store: Store) -> Self {
+        Self { store, waiting: VecDeque::new(), under_way: None, retry_at: None }
+    }
+
+    pub fn push(&mut self, entry: Entry) {
+        self.waiting.push_back(entry);
+        // Somebody waits for this one; what is owed goes with it.
+        self.retry_at = None;
+    }
+
+    /// Starts the next commit, if there is something to write and none is under way.
+    pub fn flush(&mut self) {
+        let due = self.retry_at.is_none_or(|at| at <= Instant::now());
+        if self.under_way.is_some() || self.waiting.is_empty() || !due {
+            return;
+        }
+        self.retry_at = None;
+        let entries: Vec<Entry> = self.waiting.drain(..).collect();
+        let writes: Vec<Write> = entries.iter().flat_map(|entry| entry.writes.clone()).collect();
+        let store = self.store.clone();
+        let commit =
+            async move { if writes.is_empty() { Ok(()) } else { store.commit(writes).await } };
+        self.under_way = Some(UnderWay { entries, commit: Box::pin(commit) });
+    }
+
+    /// Waits for the commit that is under way; for ever where there is none. Dropping the future
+    /// loses nothing.
+    pub async fn committed(&mut self) -> (Vec<Entry>, Result<(), StoreError>) {
+        let Some(under_way) = &mut self.under_way else {
+            return std::future::pending().await;
+        };
+        let result = under_way.commit.as_mut().await;
+        let UnderWay { entries, .. } = self.under_way.take().expect("it was under way just now");
+        (entries, result)
+    }
+
+    /// Puts what could not be written before everything that waits, and tries again in a while.
+    pub fn owe(&mut self, entries: Vec<Entry>) {
+        if entries.is_empty() {
+            return;
+        }
+        for entry in entries.into_iter().rev() {
+            self.waiting.push_front(entry);
+        }
+        self.retry_at = Some(Instant::now() + STORAGE_RETRY_AFTER);
+    }
+
+    /// Forgets everything about a request that waits to be written.
+    pub fn drop_request(&mut self, request: &RequestId) -> Vec<Entry> {
+        let (dropped, kept) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|entry: &Entry| entry.request.as_ref() == Some(request));
+        self.waiting = kept;
+        let dropped: VecDeque<Entry> = dropped;
+        dropped.into()
+    }
+
+    /// The turn goes no further: what it wanted to do is not done, what it wrote is kept.
+    pub fn abandon_work(&mut self) {
+        for entry in self.entries_mut() {
+            if matches!(entry.then, Then::Work(_)) {
+                entry.then = Then::Nothing;
+            }
+        }
+    }
+
+    /// Whether a turn still waits for something to be written, its end included.
+    pub fn holds_turn(&mut self) -> bool {
+        self.entries_mut().any(|entry| matches!(entry.then, Then::Work(_) | Then::End(_)))
+    }
+
+    /// Whether nothing is under way, and what waits only waits for the disk to recover.
+    pub fn is_settled(&self) -> bool {
+        self.under_way.is_none() && (self.waiting.is_empty() || self.retry_at.is_some())
+    }
+
+    pub fn retry_at(&self) -> Option<Instant> {
+        self.retry_at
+    }
+
+    fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        let under_way = self.under_way.iter_mut().flat_map(|under_way| &mut under_way.entries);
+        under_way.chain(&mut self.waiting)
+    }
+}

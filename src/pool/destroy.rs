@@ -1,0 +1,71 @@
+//! Ending agents: what they run is cancelled, then all of them are gone by one commit, or none.
+
+use std::sync::Arc;
+
+use super::registry::Leaving;
+use super::{Children, Pool};
+use crate::agent::{AgentHandle, CancelReason, Retire};
+use crate::event::What;
+use crate::id::AgentId;
+use crate::store::{StoreError, Write};
+
+impl Pool {
+    /// Ends an agent; returns all that ended with it, in that order. Empty where there is none.
+    /// What has begun is finished even if the caller goes away: half-destroyed agents would keep
+    /// their ids for ever.
+    pub async fn destroy(
+        self: &Arc<Self>,
+        id: &AgentId,
+        children: Children,
+    ) -> Result<Vec<AgentId>, StoreError> {
+        let leaving = {
+            // An agent that is just being restored is destroyed afterwards.
+            let _turn = self.restoring.acquire().await.expect("this semaphore is never closed");
+            self.registry().start_leaving(id, children)
+        };
+        if leaving.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pool = Arc::clone(self);
+        let ended = tokio::spawn(async move { pool.end(leaving).await });
+        ended.await.expect("ending an agent does not panic")
+    }
+
+    async fn end(&self, leaving: Vec<Leaving<AgentHandle>>) -> Result<Vec<AgentId>, StoreError> {
+        let agents = || leaving.iter().filter_map(|leaving| leaving.agent.as_ref());
+        for agent in agents() {
+            agent.retire(Retire::CancelTurn(CancelReason::Destroyed)).await;
+        }
+        if let Err(error) = self.shared.store.commit(self.destruction(&leaving)).await {
+            for agent in agents() {
+                agent.resume().await;
+            }
+            let mut registry = self.registry();
+            for Leaving { number, .. } in &leaving {
+                registry.stay(*number);
+            }
+            return Err(error);
+        }
+        for agent in agents() {
+            agent.retire(Retire::Leave).await;
+        }
+        let mut registry = self.registry();
+        for Leaving { number, .. } in &leaving {
+            registry.remove(*number);
+        }
+        drop(registry);
+        // It may have been the last one that had not asked for the end.
+        self.stop_if_all_asked();
+        let destroyed: Vec<AgentId> = leaving.into_iter().map(|leaving| leaving.id).collect();
+        tracing::debug!(?destroyed, "destroyed");
+        Ok(destroyed)
+    }
+
+    fn destruction(&self, leaving: &[Leaving<AgentHandle>]) -> Vec<Write> {
+        let writes = leaving.iter().flat_map(|Leaving { number, id, parent, .. }| {
+            let what = What::AgentDestroyed { parent_agent_id: parent.clone() };
+            [Write::AgentDestroyed { number: *number }, Write::Event(self.event(id, what))]
+        });
+        writes.collect()
+    }
+}

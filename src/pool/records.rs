@@ -1,0 +1,60 @@
+//! Where what happens to agents goes: the store, then the streams and the logs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::outcome;
+use crate::config::{Config, SyncMode};
+use crate::event::{Audience, Committed};
+use crate::hub::Hub;
+use crate::logs::Logs;
+use crate::store::{Kept, Opened, Options, Store, StoreError, Sync};
+use crate::world::World;
+
+const DATABASE: &str = "nexus3.db";
+
+#[derive(Debug)]
+pub struct Records {
+    pub opened: Opened,
+    pub hub: Arc<Hub>,
+    pub logs: Logs,
+}
+
+impl Records {
+    /// Opens what is in `home`, and closes what the last server left open.
+    pub async fn open(
+        world: &World,
+        home: &Path,
+        config: &Config,
+        logs: Logs,
+    ) -> Result<Self, StoreError> {
+        let hub = Hub::new(Arc::clone(&world.clock));
+        let options = Options {
+            path: home.join(DATABASE),
+            sync: match config.storage.sync {
+                SyncMode::Full => Sync::Full,
+                SyncMode::Normal => Sync::Normal,
+            },
+            kept: Kept {
+                per_agent: config.events.retain.per_agent,
+                days: config.events.retain.days,
+            },
+            interrupted: outcome::interrupted(),
+        };
+        let audience = Everybody { hub: Arc::clone(&hub), logs: logs.clone() };
+        let opened = Store::open(world, options, Arc::new(audience)).await?;
+        Ok(Self { opened, hub, logs })
+    }
+}
+
+struct Everybody {
+    hub: Arc<Hub>,
+    logs: Logs,
+}
+
+impl Audience for Everybody {
+    fn publish(&self, events: &[Committed]) {
+        self.hub.publish(events);
+        self.logs.publish(events);
+    }
+}

@@ -1,0 +1,133 @@
+//! Bringing back agents that are only on disk: one at a time, each after those above it. What an agent
+//! may do is decided anew by today's configuration, from what it was created with.
+
+use std::sync::Arc;
+
+use super::Pool;
+use super::create::Draft;
+use crate::agent::{AgentHandle, Facts, Past};
+use crate::event::What;
+use crate::id::AgentId;
+use crate::policy::{Permissions, PolicyError};
+use crate::provider::ModelError;
+use crate::store::{AgentNumber, Loaded, StoreError, Write};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    #[error("it cannot be read")]
+    Storage {
+        #[source]
+        source: StoreError,
+    },
+    #[error("it is not on record")]
+    Missing,
+    #[error("its record cannot be understood")]
+    Unreadable,
+    #[error("{source}")]
+    Model { source: ModelError },
+    #[error("{source}")]
+    Policy { source: PolicyError },
+    #[error("it was destroyed at this moment")]
+    Destroyed,
+    #[error("the server is shutting down")]
+    Stopping,
+}
+
+impl Pool {
+    /// The agent of this id, brought back from disk if it is there only; `None` where there is none.
+    pub async fn find(self: &Arc<Self>, id: &AgentId) -> Result<Option<AgentHandle>, RestoreError> {
+        let (agent, is_dormant) = {
+            let registry = self.registry();
+            (registry.get(id), !registry.dormant_line(id).is_empty())
+        };
+        if agent.is_some() || !is_dormant {
+            return Ok(agent);
+        }
+        let (pool, id) = (Arc::clone(self), id.clone());
+        // What has begun is finished even if the caller goes away.
+        let restored = tokio::spawn(async move { pool.restore(&id).await });
+        restored.await.expect("restoring an agent does not panic")
+    }
+
+    /// Brings back every agent that is on disk; tells which could not be.
+    pub async fn restore_all(self: &Arc<Self>) -> Vec<(AgentId, RestoreError)> {
+        let mut failed = Vec::new();
+        let dormant = self.registry().dormant();
+        for id in dormant {
+            if let Err(error) = self.find(&id).await {
+                failed.push((id, error));
+            }
+        }
+        failed
+    }
+
+    async fn restore(&self, id: &AgentId) -> Result<Option<AgentHandle>, RestoreError> {
+        let _turn = self.restoring.acquire().await.expect("this semaphore is never closed");
+        if self.is_stopping() {
+            return Err(RestoreError::Stopping);
+        }
+        // Somebody else may have brought some of them back meanwhile.
+        let line = self.registry().dormant_line(id);
+        for number in line {
+            self.restore_one(number).await?;
+        }
+        Ok(self.registry().get(id))
+    }
+
+    async fn restore_one(&self, number: AgentNumber) -> Result<(), RestoreError> {
+        let loaded = self.shared.store.load(number).await;
+        let loaded = loaded.map_err(|source| RestoreError::Storage { source })?;
+        let loaded = loaded.ok_or(RestoreError::Missing)?;
+        let parent = self.registry().parent_agent(number);
+        let parent = parent.as_ref().map(AgentHandle::facts);
+        let facts = self.remade(number, &loaded, parent)?;
+        let id = facts.id.clone();
+        let parent_agent_id = parent.map(|parent| parent.id.clone());
+        let restored = Write::Event(self.event(&id, What::AgentRestored { parent_agent_id }));
+        let writes = vec![Write::AgentRestored { number }, restored];
+        let committed = self.shared.store.commit(writes).await;
+        committed.map_err(|source| RestoreError::Storage { source })?;
+        let past = Past {
+            message_count: usize::try_from(loaded.message_count).expect("counts fit"),
+            messages: loaded.messages,
+            requests: loaded.requests,
+            standing: loaded.standing,
+        };
+        let agent = AgentHandle::start(facts, past, Arc::clone(&self.shared));
+        if !self.registry().arrive(number, agent) {
+            return Err(RestoreError::Destroyed);
+        }
+        tracing::debug!(agent = %id, "restored");
+        Ok(())
+    }
+
+    /// The agent as today's configuration makes it: never more than that and its parent allow.
+    fn remade(
+        &self,
+        number: AgentNumber,
+        loaded: &Loaded,
+        parent: Option<&Facts>,
+    ) -> Result<Facts, RestoreError> {
+        let (record, recipe) = (&loaded.record, &loaded.record.recipe);
+        let policy = |source| RestoreError::Policy { source };
+        let preset = self.presets.get(&recipe.preset).map_err(policy)?;
+        self.check_rank(preset, record.depth, parent).map_err(policy)?;
+        let model = self.models.resolve(Some(&recipe.model));
+        let model = model.map_err(|source| RestoreError::Model { source })?;
+        let (preset, write_paths) = (Arc::clone(preset), recipe.write_paths.clone());
+        let mut permissions = match parent {
+            Some(parent) => Permissions::under(&parent.permissions, preset, write_paths),
+            None => Permissions::new(preset, write_paths),
+        };
+        permissions.disabled_tools.extend(recipe.disabled_tools.iter().cloned());
+        let created_at = record.created_at.parse().map_err(|_| RestoreError::Unreadable)?;
+        let draft = Draft {
+            depth: record.depth,
+            model,
+            permissions,
+            cwd: recipe.cwd.clone(),
+            prompt: Arc::clone(&recipe.system_prompt),
+        };
+        Ok(self.facts(number, record.id.clone(), created_at, draft))
+    }
+}
