@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use nexus3::code::ErrorObject;
 use nexus3::rpc::code::Code;
 use nexus3::rpc::method::{GetRequestResult, RequestStatus, SendResult};
 use serde_json::Value;
@@ -58,8 +59,8 @@ impl Check for Answers {
         for sending in new {
             let outcome = match &sending.outcome {
                 Told::Result(result) => Some(result.clone()),
-                Told::Error(error) if error.code == Code::Outside.number() => Some(of_error(error)),
-                // Other errors refuse a send, which may then be made again.
+                Told::Error(error) if !refuses(error) => Some(of_error(error)),
+                // A send that was refused may be made again.
                 Told::Error(_) | Told::Accepted | Told::Nothing => None,
             };
             let key =
@@ -135,11 +136,17 @@ fn disagree(sending: &Sending, known: &GetRequestResult) -> Option<String> {
         }
         Told::Error(told) => {
             // A refused repetition of a known id is an answer to the repetition.
-            let refused = (-32003..=-32001).contains(&told.code);
             let same = ended.error.as_ref() == Some(told);
-            (!refused && !same).then(|| "its caller was told another error".to_owned())
+            (!refuses(told) && !same).then(|| "its caller was told another error".to_owned())
         }
     }
+}
+
+/// Whether an error may say that the send was not taken. One that could not be written down was not;
+/// a turn that could not be written down is told in the same words.
+fn refuses(error: &ErrorObject) -> bool {
+    let kind = error.data.as_ref().and_then(|data| data["kind"].as_str());
+    error.code != Code::Outside.number() || kind == Some("storage")
 }
 
 /// A send that was taken and that nobody knows of any more.
@@ -154,7 +161,7 @@ fn of_result(result: &SendResult) -> Value {
     serde_json::to_value(result).expect("a result has only string keys")
 }
 
-fn of_error(error: &nexus3::rpc::wire::ErrorObject) -> Value {
+fn of_error(error: &ErrorObject) -> Value {
     serde_json::to_value(error).expect("an error has only string keys")
 }
 
