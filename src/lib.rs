@@ -13,7 +13,7 @@
 //!    threads or the environment but through a [`world::World`]. The bans of `.clippy.toml` and the
 //!    tests `bans` and `tidy` hold it; `world::real`, `cli` and `main` are outside.
 //! 2. An agent's state lives in its task. Others hold an [`agent::AgentHandle`] and ask. The task
-//!    never waits for anything but its own channels and deadlines.
+//!    never waits for anything but its own channels, its commit and deadlines.
 //! 3. [`agent::Turn`] decides and never waits; `agent::work` waits and never decides.
 //! 4. Each turn has a channel of its own for the work it started, and the channel ends with the turn:
 //!    what ends late reaches nobody. (An earlier design tagged work with a turn's number; a channel
@@ -21,9 +21,13 @@
 //! 5. Every queue, buffer, loop and wait has a bound in [`limits`], and a full one has a clear answer.
 //! 6. Text becomes a type at the rim ([`id`], [`rpc::wire`], [`config`]); the inside does not check
 //!    again.
-//! 7. Every error gets its number in one place, `rpc::code`, exhaustively.
+//! 7. Every error gets its number in one of two places, exhaustively: `rpc::code` for what a call
+//!    meets, [`agent::outcome`] for how a turn ends, which is kept and streamed too.
 //! 8. Nobody who tells an event waits for those who hear it: [`hub`] bounds what a reader may fall
 //!    behind, and the journal has the rest.
+//! 9. Durable before visible: what happens to an agent goes through its outbox into one commit of the
+//!    [`store`]; events are published, callers are answered, models asked and tools run only after
+//!    it. An event has its `seq` from that commit, so the order of commits is the order of events.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side
