@@ -19,6 +19,7 @@ mod destroy;
 mod initial_message;
 mod observe;
 mod plain_http;
+mod restore;
 mod send;
 mod stopping;
 mod tools;

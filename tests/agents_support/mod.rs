@@ -33,6 +33,7 @@ pub const MAX_OUTPUT: u64 = 100;
 pub struct Stage {
     pub server: Running,
     pub model: Model,
+    world: World,
 }
 
 impl Deref for Stage {
@@ -55,7 +56,17 @@ impl Stage {
         let model = Model::start(progress).await;
         let mut config = config(&model);
         change(&mut config);
-        Self { server: Running::start(world, config, yolo).await, model }
+        Self { server: Running::start(world.clone(), config, yolo).await, model, world }
+    }
+
+    /// Stops the server and starts another on the same home, with the same model.
+    pub async fn restarted(self, yolo: Yolo, change: impl FnOnce(&mut Config)) -> Self {
+        let Self { server, model, world } = self;
+        server.client.shutdown_server().await.expect("it takes leave");
+        let home = server.stopped().await;
+        let mut config = config(&model);
+        change(&mut config);
+        Self { server: Running::start_in(home, world.clone(), config, yolo).await, model, world }
     }
 
     /// Creates an agent under a name.

@@ -27,7 +27,10 @@ pub struct Running {
 impl Running {
     /// Starts on a free port. `world` may be the machine with some of its seams watched.
     pub async fn start(world: World, config: Config, yolo: Yolo) -> Self {
-        let home = home::private_home();
+        Self::start_in(home::private_home(), world, config, yolo).await
+    }
+
+    pub async fn start_in(home: TempDir, world: World, config: Config, yolo: Yolo) -> Self {
         let settings = settings(&home, config, yolo);
         let server = Server::bind(world.clone(), settings).await.expect("the server starts");
         let address = server.address();
