@@ -28,6 +28,10 @@ sim *ARGS: build-sim
 twice *ARGS: build-sim
     {{nexus3-sim}} twice {{ARGS}}
 
+# Crashes the server at every durable point of a run: `just crash scenarios/*.toml -j 2 --sample 50`.
+crash *ARGS: build-sim
+    {{nexus3-sim}} crash {{ARGS}}
+
 # Keeps the transcripts of good runs as snapshots: `just bless scenarios/x.toml`.
 bless *ARGS: build-sim
     {{nexus3-sim}} run --bless {{ARGS}}

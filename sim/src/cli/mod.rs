@@ -7,6 +7,7 @@
     reason = "the command line reads files, starts processes and measures real time"
 )]
 
+mod crash;
 mod output;
 mod run;
 mod seeds;
@@ -29,7 +30,8 @@ use crate::scenario::{self, Scenario};
         nexus3-sim new hello                  writes hello.toml, a first scenario\n  \
         nexus3-sim run scenarios/*.toml       runs each against its snapshot\n  \
         nexus3-sim run hello.toml --bless     runs it and keeps its transcript\n  \
-        nexus3-sim twice scenarios/*.toml     proves that runs are deterministic"
+        nexus3-sim twice scenarios/*.toml     proves that runs are deterministic\n  \
+        nexus3-sim crash scenarios/*.toml     crashes the server at every durable point"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -40,6 +42,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Twice(twice::Arguments),
+    Crash(crash::Arguments),
     /// Prints the JSON schema of scenario files, for editors
     Schema,
     /// Writes a first scenario file to start from
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Twice(arguments) => twice::run(&arguments),
+        Command::Crash(arguments) => crash::run(&arguments),
         Command::Schema => {
             output::line(&format!("{:#}", scenario::schema()));
             Ok(Verdict::Good)

@@ -42,7 +42,10 @@ impl Handle {
         act: impl FnOnce(&mut State) -> io::Result<T>,
     ) -> io::Result<T> {
         self.disk.observe(kind, || self.path.clone());
-        self.disk.act(self.generation, kind, act)
+        self.disk.act(self.generation, kind, |state| {
+            state.is_about(&self.path);
+            act(state)
+        })
     }
 
     /// Acts on something below this directory.

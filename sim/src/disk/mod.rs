@@ -113,6 +113,28 @@ impl Disk {
         self.lock().operations
     }
 
+    /// How many durable points there were: the writes and syncs that [`Disk::operations`] counts,
+    /// without those of what is unimportant. Each is a moment at which a crash leaves another disk.
+    pub fn points(&self) -> u64 {
+        self.lock().points
+    }
+
+    /// Nothing below `path` is a durable point: what it holds may be lost.
+    pub fn set_unimportant(&self, path: &Path) {
+        self.lock().unimportant = Some(path.to_owned());
+    }
+
+    /// Cuts the power at the durable point of that number, 1 being the disk's first, in the way of
+    /// [`Disk::power_off_in`].
+    pub fn power_off_at_point(&self, point: u64) {
+        self.lock().cuts.insert(point);
+    }
+
+    /// Takes back what [`Disk::power_off_at_point`] asked for.
+    pub fn spare_point(&self, point: u64) {
+        self.lock().cuts.remove(&point);
+    }
+
     /// How many handles are open.
     pub fn handles(&self) -> usize {
         self.lock().handles()

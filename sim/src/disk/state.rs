@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -67,6 +67,13 @@ pub(super) struct State {
     pub(super) off: bool,
     pub(super) operations: u64,
     pub(super) cut_at: Option<u64>,
+    /// Durable points so far, and those at which the power goes.
+    pub(super) points: u64,
+    pub(super) cuts: BTreeSet<u64>,
+    /// What lies below is no durable point.
+    pub(super) unimportant: Option<PathBuf>,
+    /// Whether the operation at hand can be one.
+    is_important: bool,
     nodes_after_sweep: usize,
 }
 
@@ -86,6 +93,10 @@ impl State {
             off: false,
             operations: 0,
             cut_at: None,
+            points: 0,
+            cuts: BTreeSet::new(),
+            unimportant: None,
+            is_important: true,
             nodes_after_sweep: 0,
         }
     }
@@ -222,7 +233,20 @@ impl State {
             self.cut_at = None;
             return Err(Gone.into());
         }
+        if self.is_important {
+            self.points += 1;
+            if self.cuts.remove(&self.points) {
+                self.off = true;
+                return Err(Gone.into());
+            }
+        }
         Ok(())
+    }
+
+    /// Notes what the operation at hand is about.
+    pub(super) fn is_about(&mut self, path: &Path) {
+        let unimportant = self.unimportant.as_ref();
+        self.is_important = !unimportant.is_some_and(|unimportant| path.starts_with(unimportant));
     }
 
     pub(super) fn entries_mut(&mut self, id: NodeId) -> &mut Entries {

@@ -33,6 +33,19 @@ pub struct TurmoilNet {
     accepted: Arc<AtomicUsize>,
     /// Where the host's messages are seen, with the host's address; `None` where nobody looks.
     road: Option<Road>,
+    /// Says whether the machine has lost its power; `None` for one that cannot.
+    dead: Option<Dead>,
+}
+
+/// A machine that is dead sends nothing more, however much its programs still believe to say in what
+/// is left of the tick.
+#[derive(Clone)]
+struct Dead(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Dead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Dead")
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +59,11 @@ impl TurmoilNet {
     pub fn in_traffic(from: IpAddr, traffic: &Traffic) -> Self {
         let road = Some(Road { from, traffic: traffic.clone() });
         Self { road, ..Self::default() }
+    }
+
+    /// These sockets on a machine of which `is_dead` says whether it is.
+    pub fn until(self, is_dead: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { dead: Some(Dead(Arc::new(is_dead))), ..self }
     }
 
     /// How many connections are open. Turmoil's own count keeps those that were never made.
@@ -65,8 +83,12 @@ impl TurmoilNet {
         open: &Arc<AtomicUsize>,
     ) -> Box<dyn Stream> {
         open.fetch_add(1, Ordering::AcqRel);
-        let (open, road) = (Arc::clone(open), self.road.clone());
-        Box::new(Connection { inner, open, road, peer, next: Next::Unseen })
+        let (open, road, dead) = (Arc::clone(open), self.road.clone(), self.dead.clone());
+        Box::new(Connection { inner, open, road, dead, peer, next: Next::Unseen })
+    }
+
+    fn is_dead(&self) -> bool {
+        self.dead.as_ref().is_some_and(|dead| dead.0())
     }
 }
 
@@ -91,6 +113,9 @@ impl Net for TurmoilNet {
             let kept_back = self.road.as_ref().map(|road| road.message(address));
             if let Some(kept_back) = kept_back.filter(|kept_back| !kept_back.is_zero()) {
                 sleep(kept_back).await;
+            }
+            if self.is_dead() {
+                return std::future::pending().await;
             }
             let stream = TcpStream::connect(address).await?;
             Ok(self.connection(stream, address, &self.made))
@@ -127,6 +152,7 @@ struct Connection {
     inner: TcpStream,
     open: Arc<AtomicUsize>,
     road: Option<Road>,
+    dead: Option<Dead>,
     peer: SocketAddr,
     next: Next,
 }
@@ -155,6 +181,10 @@ impl Connection {
         }
         self.next = Next::Unseen;
         Poll::Ready(Ok(()))
+    }
+
+    fn is_dead(&self) -> bool {
+        self.dead.as_ref().is_some_and(|dead| dead.0())
     }
 
     /// How long a message is kept back that nobody has seen yet.
@@ -192,6 +222,10 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_dead() {
+            // Nobody wakes this task again: its host is gone with the tick.
+            return Poll::Pending;
+        }
         ready!(self.poll_kept_back(cx))?;
         let kept_back = self.see();
         if kept_back.is_zero() {
@@ -215,6 +249,9 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_dead() {
+            return Poll::Pending;
+        }
         ready!(self.poll_kept_back(cx))?;
         Pin::new(&mut self.inner).poll_shutdown(cx)
     }

@@ -269,7 +269,10 @@ impl<'a> Director<'a> {
                     theatre.server.process().flags.clone_from(flags);
                 }
                 theatre.note(SERVER, "is started");
-                theatre.start(SERVER);
+                // After a crash it may be back already.
+                if !theatre.is_running(SERVER) {
+                    theatre.start(SERVER);
+                }
                 Until::ServerIsUp
             }
             Action::Files(changed) => {

@@ -5,13 +5,15 @@ use std::time::Duration;
 use super::strikes::{self, Struck};
 use super::theatre::Theatre;
 use crate::disk;
-use crate::scenario::{Direction, Fault, FaultKind, Target, Trigger};
+use crate::scenario::{Direction, Fault, FaultKind, SERVER, Target, Trigger};
 
 /// A fault of the scenario and where it is in its life.
 #[derive(Debug)]
 struct Life {
     fault: Fault,
     next: Option<Duration>,
+    /// The durable point at which it begins.
+    point: Option<u64>,
     /// When what is wrong now is put right.
     until: Option<Duration>,
     active: bool,
@@ -30,16 +32,21 @@ impl Faults {
             fault: fault.clone(),
             next: match fault.trigger {
                 Trigger::At(time) | Trigger::Every(time) => Some(time.0),
-                // A rate is drawn for each message and operation, not here; the others were refused
-                // when the file was read.
+                // A rate is drawn for each message and operation, not here; a point is waited for;
+                // the others were refused when the file was read.
                 Trigger::Rate(_)
                 | Trigger::OnEvent(_)
                 | Trigger::OnPoint(_)
                 | Trigger::OnFs { .. } => None,
             },
+            point: point(fault),
             until: None,
             active: false,
         });
+        let crashes = faults.iter().filter(|fault| cuts_power(fault));
+        for point in crashes.filter_map(point) {
+            theatre.server.disk.power_off_at_point(point);
+        }
         Self { lives: lives.collect(), struck: Struck::new(faults, seed, theatre) }
     }
 
@@ -53,7 +60,10 @@ impl Faults {
             if life.active && life.until.is_some_and(|until| until <= now) {
                 life.end(theatre);
             }
-            if !life.active && life.next.is_some_and(|next| next <= now) {
+            let points = theatre.server.disk.points();
+            let is_reached = life.point.is_some_and(|point| point <= points);
+            if !life.active && (is_reached || life.next.is_some_and(|next| next <= now)) {
+                life.point = None;
                 life.begin(theatre, now);
             }
         }
@@ -65,6 +75,9 @@ impl Faults {
         theatre.traffic.on_message(|_, _| Duration::ZERO);
         for life in &mut self.lives {
             life.next = None;
+            if let Some(point) = life.point.take() {
+                theatre.server.disk.spare_point(point);
+            }
             if life.active {
                 life.end(theatre);
             }
@@ -191,6 +204,23 @@ impl Life {
             }
         }
     }
+}
+
+fn point(fault: &Fault) -> Option<u64> {
+    match fault.trigger {
+        Trigger::OnPoint(point) => Some(point),
+        Trigger::At(_)
+        | Trigger::Every(_)
+        | Trigger::Rate(_)
+        | Trigger::OnEvent(_)
+        | Trigger::OnFs { .. } => None,
+    }
+}
+
+/// Whether it is the disk that ends first, at the very operation.
+fn cuts_power(fault: &Fault) -> bool {
+    let of_server = matches!(&fault.target, Target::Host(host) if host == SERVER);
+    of_server && matches!(fault.kind, FaultKind::Crash | FaultKind::PowerLoss)
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 
 mod checker; // asks the server how it is when all is over
 mod client; // plays the calls of one client
+mod crash; // the end at a durable point
 mod director; // which step when
 mod exchanges; // watches the server's way to its models
 mod expect; // what a step expects
@@ -26,10 +27,12 @@ use std::time::Duration;
 pub use log::Tracer;
 
 use checker::Survey;
+use crash::Crash;
 use director::Director;
 use faults::Faults;
 use invariants::{End, Invariants, Seen};
 use log::Log;
+use server::ProcessState;
 use theatre::Theatre;
 
 use crate::disk::View;
@@ -53,6 +56,18 @@ pub struct Played {
     pub turns: u64,
     /// Stands for the order in which things happened.
     pub order: u64,
+    /// How many durable points there were, those of the calm at the end included.
+    pub points: u64,
+}
+
+/// What a run is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// To see that everything is as the file says.
+    Whole,
+    /// To count durable points, or to crash at one. What was expected of steps cannot all hold then:
+    /// they are played, and only the invariants are judged.
+    Points { crash_at: Option<u64> },
 }
 
 /// Plays a scenario with a seed. One at a time in a process.
@@ -62,6 +77,21 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
 
 /// Plays a scenario while somebody looks at all that is traced.
 pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Played {
+    run(scenario, seed, tracer, Aim::Whole)
+}
+
+/// Plays a scenario to its end, with a crash of the server at a durable point if one is given.
+/// Failures are what the invariants say, and a server that does not come to rest.
+pub fn play_crashing(
+    scenario: &Scenario,
+    seed: u64,
+    crash_at: Option<u64>,
+    tracer: Option<Tracer>,
+) -> Played {
+    run(scenario, seed, tracer, Aim::Points { crash_at })
+}
+
+fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Played {
     machine::align_task_ids();
     let theatre = Theatre::open(scenario, seed);
     let mut tracers: Vec<Tracer> = tracer.into_iter().collect();
@@ -72,8 +102,14 @@ pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Pl
     let log = Log::default();
     let _listening = log.listen(tracers);
     let faults = Faults::new(&scenario.faults, seed, &theatre);
+    let crash = match aim {
+        Aim::Points { crash_at: Some(point) } => Some(Crash::at(point, seed, &theatre)),
+        Aim::Points { crash_at: None } | Aim::Whole => None,
+    };
     let mut run = Run {
         scenario,
+        aim,
+        crash,
         theatre,
         director: Director::new(scenario),
         faults,
@@ -81,22 +117,35 @@ pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Pl
         log,
     };
     let mut failures = Vec::new();
-    let survey = match run.steps() {
-        Ok(()) => run.calm(&mut failures),
-        Err(problem) => {
+    let survey = match (run.steps(), aim) {
+        (Ok(()), _) | (Err(Unplayed::TooLong(_)), Aim::Points { .. }) => run.calm(&mut failures),
+        (Err(Unplayed::TooLong(problem) | Unplayed::Broken(problem)), _) => {
             failures.push(problem);
             run.at_end(None, None);
             None
         }
     };
-    failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref()));
+    match aim {
+        Aim::Whole => failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref())),
+        Aim::Points { .. } => {}
+    }
     epilogue(&run.theatre, survey.as_ref());
     run.played(failures)
+}
+
+/// Why steps were not played to their end.
+#[derive(Debug)]
+enum Unplayed {
+    TooLong(String),
+    /// A host has failed or panicked.
+    Broken(String),
 }
 
 /// A run while it goes on.
 struct Run<'a> {
     scenario: &'a Scenario,
+    aim: Aim,
+    crash: Option<Crash>,
     theatre: Theatre,
     director: Director<'a>,
     faults: Faults,
@@ -106,18 +155,17 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Plays all steps, with everything that goes wrong meanwhile.
-    fn steps(&mut self) -> Result<(), String> {
+    fn steps(&mut self) -> Result<(), Unplayed> {
         // What is wrong from the start is wrong before the server starts.
         self.faults.advance(&mut self.theatre);
         while !self.director.is_done() {
             if self.theatre.elapsed() > self.scenario.limit.0 {
                 let open = self.director.unfinished().join(", ");
-                return Err(format!(
-                    "the limit of {} is over, and not: {open}",
-                    self.scenario.limit
-                ));
+                let limit = self.scenario.limit;
+                let problem = format!("the limit of {limit} is over, and not: {open}");
+                return Err(Unplayed::TooLong(problem));
             }
-            self.theatre.step()?;
+            self.step().map_err(Unplayed::Broken)?;
             self.faults.advance(&mut self.theatre);
             let ended = self.director.ended;
             self.director.advance(&mut self.theatre);
@@ -128,6 +176,19 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Lets one tick pass, with the crash that it may bring.
+    fn step(&mut self) -> Result<(), String> {
+        self.theatre.step()?;
+        if let Some(crash) = &mut self.crash {
+            crash.advance(&mut self.theatre);
+        }
+        Ok(())
+    }
+
+    fn has_crashed(&self) -> bool {
+        self.crash.as_ref().is_some_and(Crash::has_struck)
     }
 
     /// Lets the invariants hear of what was observed in a tick.
@@ -145,14 +206,32 @@ impl Run<'_> {
     /// Faults stop, links heal, the server is up; then it must come to rest, and end without a trace.
     fn calm(&mut self, failures: &mut Vec<String>) -> Option<Survey> {
         self.faults.end_all(&mut self.theatre);
+        let had_crashed = self.has_crashed();
+        let mut rest = self.rest();
+        if self.has_crashed() && !had_crashed {
+            // What the crash has cut short is done again.
+            rest = self.rest();
+        }
+        let Rest { survey, left_behind, problems } = rest;
+        failures.extend(problems);
+        self.at_end(survey.as_ref(), left_behind);
+        survey
+    }
+
+    fn rest(&mut self) -> Rest {
         let until = self.theatre.elapsed() + CALM_MAX;
-        let stopped_by_a_step = !self.theatre.server.is_up() && stops(self.scenario);
-        let survey = if stopped_by_a_step {
+        let mut problems = Vec::new();
+        let state = self.theatre.server.process().state;
+        let has_stopped = match self.aim {
+            Aim::Whole => state != ProcessState::Up,
+            Aim::Points { .. } => state == ProcessState::Stopped,
+        };
+        let survey = if has_stopped && stops(self.scenario) {
             None
         } else {
             let survey = self.look(until);
             self.theatre.server.process().signals.raise();
-            survey.map_err(|problem| failures.push(problem)).ok()
+            survey.map_err(|problem| problems.push(problem)).ok()
         };
         let ended = self.wait(until, "the server does not stop", |theatre| {
             (!theatre.server.is_up()).then_some(())
@@ -160,12 +239,11 @@ impl Run<'_> {
         let left_behind = match ended {
             Ok(()) => Some(self.theatre.left_behind()),
             Err(problem) => {
-                failures.push(problem);
+                problems.push(problem);
                 None
             }
         };
-        self.at_end(survey.as_ref(), left_behind);
-        survey
+        Rest { survey, left_behind, problems }
     }
 
     fn at_end(&mut self, survey: Option<&Survey>, left_behind: Option<Vec<String>>) {
@@ -209,25 +287,37 @@ impl Run<'_> {
             if self.theatre.elapsed() > until {
                 return Err(otherwise.to_owned());
             }
-            self.theatre.step()?;
+            self.step()?;
             self.observe();
         }
     }
 
     /// What is left to tell; `failures` are those of the run as a whole.
     fn played(self, failures: Vec<String>) -> Played {
-        let Self { scenario, theatre, director, invariants, .. } = self;
+        let Self { scenario, aim, theatre, director, invariants, .. } = self;
+        let of_steps = match aim {
+            Aim::Whole => director.failures,
+            Aim::Points { .. } => Vec::new(),
+        };
         let ignored = |invariant| scenario.expect.ignore.contains_key(&invariant);
         let violations = invariants.found(ignored).into_iter();
         let violations = violations.map(|violation| violation.to_string());
         Played {
             transcript: theatre.transcript.text(),
-            failures: director.failures.into_iter().chain(failures).chain(violations).collect(),
+            failures: of_steps.into_iter().chain(failures).chain(violations).collect(),
             virtual_time: theatre.elapsed(),
             turns: theatre.watching.model_calls().values().sum(),
             order: theatre.transcript.order(),
+            points: theatre.server.disk.points(),
         }
     }
+}
+
+/// How a run came to rest.
+struct Rest {
+    survey: Option<Survey>,
+    left_behind: Option<Vec<String>>,
+    problems: Vec<String>,
 }
 
 /// What is known at this moment.

@@ -136,6 +136,8 @@ impl ServerHost {
                 self.transcript.note(now(), SERVER, "has stopped");
                 self.process().state = ProcessState::Stopped;
             }
+            // A dead machine says nothing.
+            Err(_) if self.disk.is_off() => {}
             Err(problem) => {
                 self.transcript.note(now(), SERVER, &format!("cannot start: {problem}"));
                 self.process().refused = Some(problem);

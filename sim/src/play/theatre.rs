@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use nexus3::provider::script::Script;
 use turmoil::Sim;
 
 use super::client::{self, Desk};
+use super::crash::Loss;
 use super::models::Watching;
 use super::observed::Observed;
 use super::server::{Around, ProcessState, SCRIPT, ServerHost};
@@ -55,6 +57,8 @@ impl Theatre {
         };
         let empty = Item::Dir { mode: 0o755 };
         disk.put(PROJECT.as_ref(), empty).expect("an empty disk takes a directory");
+        // Logs may be lost, and are written at every turn.
+        disk.set_unimportant(&Path::new(HOME).join("logs"));
         files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
         if scenario.wire == Wire::Script {
             let content = scenario.text.clone().into_bytes();
@@ -76,8 +80,11 @@ impl Theatre {
         };
         let around = Around {
             clock,
+            net: {
+                let disk = disk.clone();
+                TurmoilNet::in_traffic(sim.lookup(SERVER), &traffic).until(move || disk.is_off())
+            },
             disk,
-            net: TurmoilNet::in_traffic(sim.lookup(SERVER), &traffic),
             transcript: transcript.clone(),
             observed: observed.clone(),
         };
@@ -174,6 +181,20 @@ impl Theatre {
         });
     }
 
+    /// The server's machine has died at a durable point: nothing of it is left but its disk. Those it
+    /// was connected to learn of it, as they do from a machine that is back and knows of nothing.
+    pub fn die_at_point(&mut self, loss: Loss, chance: &mut SplitMix) {
+        let mode = match loss {
+            Loss::Process => None,
+            Loss::Unsynced => Some(CrashMode::LoseAll),
+            Loss::Torn => Some(CrashMode::Torn),
+        };
+        self.die(SERVER, |theatre| match mode {
+            None => theatre.server.disk.kill(),
+            Some(mode) => theatre.server.disk.crash(&mut || chance.draw(), mode),
+        });
+    }
+
     /// The power goes first, so that no destructor makes durable what was not.
     fn die(&mut self, host: &str, disk: impl FnOnce(&mut Self)) {
         if host == SERVER {
@@ -183,7 +204,10 @@ impl Theatre {
         if host == SERVER {
             disk(self);
             self.server.disk.power_on();
-            self.server.process().state = ProcessState::Down;
+            let mut process = self.server.process();
+            process.state = ProcessState::Down;
+            // What it said of its start was said after its death.
+            process.refused = None;
         } else if let Some(desk) = self.desks.get(host) {
             desk.lost();
         }

@@ -11,7 +11,6 @@ const LATER: &[(&str, &str, &str)] = &[
     ("step.confirm", "", "confirmations"),
     ("step.on", "event:", "acting at an event"),
     ("fault.on", "event:", "faults at an event"),
-    ("fault.on", "point:", "faults at a durable point"),
     ("fault.on", "fs:", "faults at a file operation"),
     ("mcp", "", "MCP servers"),
 ];

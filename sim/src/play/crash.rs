@@ -1,0 +1,90 @@
+//! A crash at one durable point of a run: the power goes at that very operation of the disk, the host
+//! is gone with the tick, and the server is started again after a moment. It never decides whether
+//! the run is a good one.
+
+use std::time::Duration;
+
+use super::theatre::Theatre;
+use crate::machine::SplitMix;
+use crate::scenario::SERVER;
+
+/// How long the server stays away.
+const AWAY: Duration = Duration::from_millis(500);
+/// Each so many-th point is the end of the process alone.
+const PROCESS_EVERY: u64 = 4;
+
+/// What is lost by a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The process; the system keeps what was written.
+    Process,
+    /// All that was not synced.
+    Unsynced,
+    /// Some of what was not synced, and parts of it.
+    Torn,
+}
+
+impl Loss {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Process => "the process is killed",
+            Self::Unsynced => "the power goes, what is not synced is lost",
+            Self::Torn => "the power goes, what is not synced is torn",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Crash {
+    point: u64,
+    loss: Loss,
+    chance: SplitMix,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Ahead,
+    /// The server is away until then.
+    Away(Duration),
+    Over,
+}
+
+impl Crash {
+    /// Has the power go at a point. What that takes is drawn from the seed and the point.
+    pub fn at(point: u64, seed: u64, theatre: &Theatre) -> Self {
+        theatre.server.disk.power_off_at_point(point);
+        let mut chance = SplitMix::named(seed, &format!("crash at point {point}"));
+        let loss = match (point % PROCESS_EVERY, chance.draw() % 2) {
+            (0, _) => Loss::Process,
+            (_, 0) => Loss::Unsynced,
+            (_, _) => Loss::Torn,
+        };
+        Self { point, loss, chance, phase: Phase::Ahead }
+    }
+
+    pub fn has_struck(&self) -> bool {
+        self.phase != Phase::Ahead
+    }
+
+    /// Sees to what the last tick has brought.
+    pub fn advance(&mut self, theatre: &mut Theatre) {
+        let disk = &theatre.server.disk;
+        match self.phase {
+            // The power may be off for a fault of the file, before our point.
+            Phase::Ahead if disk.is_off() && disk.points() >= self.point => {
+                theatre.note("fault", &format!("point {}: {}", self.point, self.loss.name()));
+                theatre.die_at_point(self.loss, &mut self.chance);
+                self.phase = Phase::Away(theatre.elapsed() + AWAY);
+            }
+            Phase::Away(until) if until <= theatre.elapsed() => {
+                self.phase = Phase::Over;
+                // A step or a fault may have started it meanwhile.
+                if !theatre.is_running(SERVER) {
+                    theatre.start(SERVER);
+                }
+            }
+            Phase::Ahead | Phase::Away(_) | Phase::Over => {}
+        }
+    }
+}
