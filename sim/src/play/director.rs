@@ -29,6 +29,19 @@ pub struct Sending {
     pub outcome: Told,
 }
 
+/// A call that a client made, for the invariants.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub call: Call,
+    /// Which start of the server was called.
+    pub server_start: u64,
+    pub made: Duration,
+    /// None as long as its client waits.
+    pub ended: Option<Duration>,
+    /// None for a call that was not answered.
+    pub answer: Option<Result<Value, ErrorObject>>,
+}
+
 /// What the caller of a send was told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
@@ -47,6 +60,10 @@ pub struct Director<'a> {
     jobs: BTreeMap<JobId, Playing>,
     next_job: JobId,
     pub sendings: Vec<Sending>,
+    /// In the order in which they were made.
+    pub calls: Vec<Made>,
+    /// Bytes that clients sent as they are.
+    pub raw: Vec<String>,
     /// Agents that were destroyed: another may have the id of one by now.
     pub destroyed: BTreeSet<String>,
     pub failures: Vec<String>,
@@ -84,6 +101,8 @@ struct Playing {
     action: Action,
     server_start: u64,
     made: Duration,
+    /// Its place among the calls, if it is one.
+    call: Option<usize>,
 }
 
 impl std::fmt::Debug for Director<'_> {
@@ -101,6 +120,8 @@ impl<'a> Director<'a> {
             jobs: BTreeMap::new(),
             next_job: 1,
             sendings: Vec::new(),
+            calls: Vec::new(),
+            raw: Vec::new(),
             destroyed: BTreeSet::new(),
             failures: Vec::new(),
             ended: 0,
@@ -151,6 +172,7 @@ impl<'a> Director<'a> {
                     running.open.remove(&job);
                 }
                 observe(theatre, &playing, &done);
+                self.note_end(&playing, &done, theatre.elapsed());
                 self.judge(&playing, &done, theatre.elapsed());
             }
         }
@@ -319,15 +341,20 @@ impl<'a> Director<'a> {
         };
         running.open.insert(id);
         let server_start = theatre.server.process().starts;
-        self.jobs.insert(
-            id,
-            Playing {
-                step: index,
-                action: step.action.clone(),
-                server_start,
-                made: theatre.elapsed(),
-            },
-        );
+        let (action, made) = (step.action.clone(), theatre.elapsed());
+        let call = match &action {
+            Action::Call(call) => {
+                let call = call.clone();
+                self.calls.push(Made { call, server_start, made, ended: None, answer: None });
+                Some(self.calls.len() - 1)
+            }
+            Action::Raw(raw) => {
+                self.raw.push(raw.bytes.clone());
+                None
+            }
+            _ => None,
+        };
+        self.jobs.insert(id, Playing { step: index, action, server_start, made, call });
         id
     }
 
@@ -350,6 +377,15 @@ impl<'a> Director<'a> {
         };
         for problem in problems {
             self.fail(playing.step, &problem);
+        }
+    }
+
+    fn note_end(&mut self, playing: &Playing, done: &Done, now: Duration) {
+        if let Some(call) = playing.call {
+            self.calls[call].ended = Some(now);
+            if let Done::Answered { answer, .. } = done {
+                self.calls[call].answer = Some(answer.clone());
+            }
         }
     }
 

@@ -329,6 +329,8 @@ fn seen<'a>(theatre: &'a Theatre, director: &'a Director<'_>, log: &'a Log) -> S
         connections: theatre.server.net.open(),
         accepted: theatre.server.net.accepted(),
         sendings: &director.sendings,
+        calls: &director.calls,
+        raw: &director.raw,
         destroyed: &director.destroyed,
         tokens: process.secrets.clone(),
         transcript: &theatre.transcript,

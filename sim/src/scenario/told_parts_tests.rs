@@ -255,9 +255,6 @@ sleep = "1s"
 kind = "crash"
 on = "event:e"
 [[fault]]
-kind = "crash"
-on = "point:1"
-[[fault]]
 kind = "files"
 files = {}
 on = "fs:open:/x"
@@ -276,11 +273,9 @@ s.toml:11:1: step[3].on: not yet: acting at an event
   hint: remove it; a later version has it
 s.toml:15:1: fault[0].on: not yet: faults at an event
   hint: remove it; a later version has it
-s.toml:18:1: fault[1].on: not yet: faults at a durable point
+s.toml:19:1: fault[1].on: not yet: faults at a file operation
   hint: remove it; a later version has it
-s.toml:22:1: fault[2].on: not yet: faults at a file operation
-  hint: remove it; a later version has it
-s.toml:23:3: mcp: not yet: MCP servers
+s.toml:20:3: mcp: not yet: MCP servers
   hint: remove it; a later version has it
 ";
     assert_eq!(told(text), expected);

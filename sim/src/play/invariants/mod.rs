@@ -5,9 +5,14 @@
 mod answers; // one answer to each send
 mod bounds; // nothing is left, and no limit is exceeded
 mod conversation; // a model request as messages
+mod durable; // what was told stays
+mod kept; // the database, read from outside
+mod once; // no effect twice
 mod order; // one turn at a time, in order
 mod pairs; // each tool call with its result
 mod schema; // answers as published
+mod sound; // what the database alone must keep
+mod told; // what clients asked for and were told
 mod window; // no secret anywhere
 
 use std::collections::BTreeSet;
@@ -16,7 +21,7 @@ use std::fmt;
 use secrecy::SecretString;
 
 use super::checker::Survey;
-use super::director::Sending;
+use super::director::{Made, Sending};
 use super::log::Log;
 use super::observed::Observation;
 use super::server::ProcessState;
@@ -34,6 +39,10 @@ pub struct Seen<'a> {
     pub connections: usize,
     pub accepted: usize,
     pub sendings: &'a [Sending],
+    /// All calls of clients, in the order in which they were made.
+    pub calls: &'a [Made],
+    /// Bytes that clients sent as they are.
+    pub raw: &'a [String],
     /// Agents that were destroyed: another may have the id of one by now.
     pub destroyed: &'a BTreeSet<String>,
     /// Every token there was.
@@ -103,6 +112,8 @@ impl Invariants {
             Box::new(pairs::Pairs),
             Box::new(answers::Answers::default()),
             Box::new(order::Order::default()),
+            Box::new(once::Once::default()),
+            Box::new(durable::Durable::new(scenario)),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(schema::Schema::new()),

@@ -1,22 +1,24 @@
 //! What the tests of the invariants are made of: a run that never was, as it would have been seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use nexus3::id::{AgentId, RequestId};
+use nexus3::rpc::wire::ErrorObject;
 use secrecy::SecretString;
 use serde_json::Value;
 
 use super::super::checker::Survey;
-use super::super::director::{Sending, Told};
+use super::super::director::{Made, Sending, Told};
 use super::super::log::Log;
 use super::super::observed::{Answer, Observation, Request};
 use super::super::server::ProcessState;
 use super::super::transcript::Transcript;
 use super::Seen;
 use crate::disk::Disk;
+use crate::scenario::{Call, Token};
 
 /// A quiet run with a server that has been started once.
 pub struct Run {
@@ -25,6 +27,8 @@ pub struct Run {
     pub connections: usize,
     pub accepted: usize,
     pub sendings: Vec<Sending>,
+    pub calls: Vec<Made>,
+    pub raw: Vec<String>,
     pub destroyed: BTreeSet<String>,
     pub tokens: Vec<SecretString>,
     pub transcript: Transcript,
@@ -40,6 +44,8 @@ impl Default for Run {
             connections: 0,
             accepted: 0,
             sendings: Vec::new(),
+            calls: Vec::new(),
+            raw: Vec::new(),
             destroyed: BTreeSet::new(),
             tokens: Vec::new(),
             transcript: Transcript::default(),
@@ -57,6 +63,8 @@ impl Run {
             connections: self.connections,
             accepted: self.accepted,
             sendings: &self.sendings,
+            calls: &self.calls,
+            raw: &self.raw,
             destroyed: &self.destroyed,
             tokens: self.tokens.clone(),
             transcript: &self.transcript,
@@ -99,4 +107,27 @@ pub fn answered(method: &str, agent: Option<&str>, result: Value) -> Observation
         agent: agent.map(str::to_owned),
         result: Ok(result),
     })
+}
+
+/// A call by its method, agent, params and answer, which was made at one second of the run and ended
+/// at the next.
+pub fn made(
+    method: &str,
+    agent: Option<&str>,
+    params: &Value,
+    at: u64,
+    answer: Option<Result<Value, ErrorObject>>,
+) -> Made {
+    let call = Call {
+        method: method.to_owned(),
+        agent: agent.map(str::to_owned),
+        params: params.as_object().cloned(),
+        headers: BTreeMap::new(),
+        token: Token::Server,
+        expect: None,
+        expect_http: None,
+        save: BTreeMap::new(),
+    };
+    let (made, ended) = (Duration::from_secs(at), Some(Duration::from_secs(at + 1)));
+    Made { call, server_start: 1, made, ended, answer }
 }

@@ -1,0 +1,195 @@
+//! The server's database as it lies on the disk, read from outside: SQLite on a copy of the disk, so
+//! that looking changes nothing. It judges nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use nexus3::message::Message;
+use nexus3::world::{Clock, Sqlite};
+use rusqlite::{Connection, Row};
+use serde_json::Value;
+
+use crate::disk::{Databases, Disk, View};
+use crate::machine::{HOME, VirtualClock};
+
+const DATABASE: &str = "nexus3.db";
+
+/// All that is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// What SQLite finds wrong with its own file.
+    pub damage: Vec<String>,
+    pub last_seq: u64,
+    pub agents: Vec<KeptAgent>,
+    pub requests: Vec<KeptRequest>,
+    pub events: Vec<KeptEvent>,
+    /// Calls that are on record as started.
+    pub tool_calls: Vec<KeptCall>,
+    /// Agents of which old events were forgotten.
+    pub forgotten: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct KeptAgent {
+    pub number: i64,
+    pub id: String,
+    pub status: String,
+    pub messages: Vec<Message>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct KeptRequest {
+    pub agent: i64,
+    pub id: String,
+    pub content: String,
+    pub status: String,
+    /// JSON, or null where there is none.
+    pub outcome: Value,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct KeptEvent {
+    pub seq: u64,
+    pub agent: String,
+    pub name: String,
+    /// The event as clients get it.
+    pub json: Value,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct KeptCall {
+    pub agent: i64,
+    pub tool_id: String,
+    pub request: String,
+}
+
+impl Kept {
+    /// What is on the disk now; `None` where there is no database.
+    pub fn read(disk: &Disk) -> Option<Result<Self, String>> {
+        let path = Path::new(HOME).join(DATABASE);
+        let copy = copy(disk, &path)?;
+        let databases = Databases::new(copy, || 1);
+        let read = databases.open(&path).and_then(|connection| Self::of(&connection));
+        Some(read.map_err(|error| error.to_string()))
+    }
+
+    /// The agent of that id that is there, if one is.
+    pub fn agent(&self, id: &str) -> Option<&KeptAgent> {
+        self.agents.iter().find(|agent| agent.id == id && agent.exists())
+    }
+
+    /// The requests of an agent, in order.
+    pub fn requests_of(&self, agent: &KeptAgent) -> impl Iterator<Item = &KeptRequest> {
+        let number = agent.number;
+        self.requests.iter().filter(move |request| request.agent == number)
+    }
+
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        // Without it a log would need shared memory, which the simulated disk has not.
+        let exclusive = |_: &Row<'_>| Ok(());
+        connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", exclusive)?;
+        if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
+            // The server never got as far as making its tables.
+            return Ok(Self::default());
+        }
+        let damage: Vec<String> = all(connection, "PRAGMA integrity_check", |row| row.get(0))?;
+        let damage = damage.into_iter().filter(|line| line != "ok").collect();
+        let forgotten: Vec<String> =
+            all(connection, "SELECT agent_id FROM forgotten_events", |row| row.get(0))?;
+        Ok(Self {
+            damage,
+            last_seq: connection
+                .query_row("SELECT seq FROM counters", (), |row| row.get::<_, i64>(0))?
+                .unsigned_abs(),
+            agents: agents(connection)?,
+            requests: requests(connection)?,
+            events: events(connection)?,
+            tool_calls: all(connection, "SELECT agent, tool_id, request FROM tool_calls", |row| {
+                Ok(KeptCall { agent: row.get(0)?, tool_id: row.get(1)?, request: row.get(2)? })
+            })?,
+            forgotten: forgotten.into_iter().collect(),
+        })
+    }
+}
+
+impl KeptAgent {
+    /// Whether it is there for those who ask.
+    pub fn exists(&self) -> bool {
+        matches!(self.status.as_str(), "active" | "dormant")
+    }
+}
+
+impl KeptRequest {
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.status.as_str(), "queued" | "running")
+    }
+}
+
+impl KeptEvent {
+    /// A member of the event that is a text; empty where it is none.
+    pub fn text(&self, member: &str) -> &str {
+        self.json.get(member).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// A disk with the database and its log, and nothing else.
+fn copy(disk: &Disk, path: &Path) -> Option<Disk> {
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    let mut tree = disk.tree(View::Now);
+    let (database, log) = (tree.remove(path)?, tree.remove(&log).map(|item| (log, item)));
+    let copy = Disk::new(|| VirtualClock::new(|| std::time::Duration::ZERO).now());
+    for (path, item) in [(path.to_owned(), database)].into_iter().chain(log) {
+        copy.put(&path, item).expect("an empty disk takes a file");
+    }
+    Some(copy)
+}
+
+fn agents(connection: &Connection) -> rusqlite::Result<Vec<KeptAgent>> {
+    let sql = "SELECT number, id, session_status FROM agents ORDER BY number";
+    let mut agents = all(connection, sql, |row| {
+        let (number, id, status) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(KeptAgent { number, id, status, messages: Vec::new() })
+    })?;
+    let sql = "SELECT agent, message FROM messages ORDER BY agent, place";
+    let messages = all(connection, sql, |row| Ok((row.get(0)?, json(row, 1)?)))?;
+    let mut by_agent: BTreeMap<i64, Vec<Message>> = BTreeMap::new();
+    for (agent, message) in messages {
+        by_agent.entry(agent).or_default().push(message);
+    }
+    for agent in &mut agents {
+        agent.messages = by_agent.remove(&agent.number).unwrap_or_default();
+    }
+    Ok(agents)
+}
+
+fn requests(connection: &Connection) -> rusqlite::Result<Vec<KeptRequest>> {
+    let sql = "SELECT agent, id, content, status, coalesce(outcome, 'null') FROM requests \
+               ORDER BY number";
+    all(connection, sql, |row| {
+        let (agent, id, content) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(KeptRequest { agent, id, content, status: row.get(3)?, outcome: json(row, 4)? })
+    })
+}
+
+fn events(connection: &Connection) -> rusqlite::Result<Vec<KeptEvent>> {
+    all(connection, "SELECT seq, agent_id, name, json FROM events ORDER BY seq", |row| {
+        let seq = row.get::<_, i64>(0)?.unsigned_abs();
+        Ok(KeptEvent { seq, agent: row.get(1)?, name: row.get(2)?, json: json(row, 3)? })
+    })
+}
+
+fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare(sql)?.query_map((), row)?.collect()
+}
+
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let text = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, text, Box::new(error))
+    })
+}

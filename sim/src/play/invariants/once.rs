@@ -1,0 +1,133 @@
+//! The invariant `once`: no effect twice, and none without a durable record before it. A model is not
+//! asked again for a turn of an earlier server, and a tool call is started once and ended once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nexus3::limits::MESSAGES_LOADED_MAX;
+use nexus3::message::Message;
+
+use super::kept::{Kept, KeptAgent};
+use super::sound::{ends_turn, events_of};
+use super::{Check, End, Invariant, Observation, Seen, conversation};
+
+#[derive(Debug, Default)]
+pub struct Once {
+    /// The last turn for which each agent asked a model, with the start of the server that asked.
+    asked: BTreeMap<String, Asked>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    server_start: u64,
+    /// How many messages of users the conversation had. A turn begins with one, which is durable
+    /// before anybody is asked: so it is the number of the turn, whatever happens.
+    turn: usize,
+    /// The last turn of all servers before this one.
+    turn_before: usize,
+}
+
+impl Check for Once {
+    fn invariant(&self) -> Invariant {
+        Invariant::Once
+    }
+
+    fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
+        let Observation::Asked(request) = observation else {
+            return Vec::new();
+        };
+        let agent = &request.agent;
+        let messages = conversation::read(&request.body).unwrap_or_default();
+        // Another agent may have the id by now, and of a long conversation only the end is shown.
+        if may_be_another(agent, seen) || messages.len() >= MESSAGES_LOADED_MAX {
+            self.asked.remove(agent);
+            return Vec::new();
+        }
+        let turn = messages.iter().filter(|message| matches!(message, Message::User { .. }));
+        let (turn, server_start) = (turn.count(), seen.server_start);
+        let turn_before = match self.asked.get(agent) {
+            Some(asked) if asked.server_start == server_start => asked.turn_before,
+            Some(asked) => asked.turn,
+            None => 0,
+        };
+        self.asked.insert(agent.clone(), Asked { server_start, turn, turn_before });
+        if turn > turn_before {
+            return Vec::new();
+        }
+        vec![format!("{agent}: a model was asked for turn {turn} again after a restart")]
+    }
+
+    fn at_end(&mut self, seen: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        // That it cannot be read is told by `durable`.
+        let Some(Ok(kept)) = Kept::read(seen.disk) else {
+            return Vec::new();
+        };
+        let agents = kept.agents.iter().filter(|agent| agent.exists());
+        let mut found: Vec<String> = agents.flat_map(|agent| misplaced(&kept, agent)).collect();
+        for call in &kept.tool_calls {
+            let mut requests = kept.requests.iter();
+            let request = requests.find(|it| it.agent == call.agent && it.id == call.request);
+            if request.is_none_or(|request| request.has_ended()) {
+                let (tool, request) = (&call.tool_id, &call.request);
+                found.push(format!("{tool} of {request}: it is open and its turn is over"));
+            }
+        }
+        found
+    }
+}
+
+/// Whether the id may have belonged to another agent before. The ids of temporary ones are given
+/// again after every start.
+fn may_be_another(agent: &str, seen: &Seen<'_>) -> bool {
+    let names_it = |made: &&crate::play::director::Made| {
+        let params = made.call.params.as_ref();
+        params.and_then(|params| params.get("agent_id")).is_some_and(|id| id == agent)
+    };
+    let destroyed = seen.calls.iter().filter(|made| made.call.method == "destroy_agent");
+    let is_raw = seen.raw.iter().any(|bytes| bytes.contains("destroy_agent"));
+    agent.starts_with('.')
+        || is_raw
+        || seen.destroyed.contains(agent)
+        || destroyed.filter(names_it).next().is_some()
+}
+
+/// Events of tools that are not in their place: a call is started while its turn runs and it is not
+/// started already, and ends once after that.
+fn misplaced(kept: &Kept, agent: &KeptAgent) -> Vec<String> {
+    if kept.forgotten.contains(&agent.id) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut running: BTreeSet<String> = BTreeSet::new();
+    let mut open: BTreeSet<(String, String)> = BTreeSet::new();
+    for event in events_of(kept, agent) {
+        let request = event.text("request_id").to_owned();
+        let call = (request.clone(), event.text("tool_id").to_owned());
+        let told = |what: &str| format!("{} of {request} of {}: {what}", call.1, agent.id);
+        match event.name.as_str() {
+            "turn_started" => drop(running.insert(request)),
+            "tool_started" if !running.contains(&request) => {
+                found.push(told("it started while its turn did not run"));
+            }
+            "tool_started" => {
+                if !open.insert(call.clone()) {
+                    found.push(told("it started twice"));
+                }
+            }
+            "tool_completed" => {
+                if !open.remove(&call) {
+                    found.push(told("it ended and had not started"));
+                }
+            }
+            _ if ends_turn(event) => {
+                running.remove(&request);
+                open.retain(|(of, _)| *of != request);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "once_tests.rs"]
+mod tests;

@@ -1,0 +1,233 @@
+//! What clients asked for and were told, and what follows from it: which agents must be there, which
+//! requests must be known. A call that was not answered may have been done or not. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use nexus3::rpc::wire::ErrorObject;
+use serde_json::Value;
+
+use crate::play::director::Made;
+
+/// All calls of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    pub calls: &'a [Made],
+    /// Bytes that clients sent as they are: what they asked for is not known, but by its words.
+    pub raw: &'a [String],
+    /// The last start of the server.
+    pub server_start: u64,
+}
+
+/// Whether an agent is there, as far as clients can know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Since it was created by a call that was made then.
+    Exists {
+        since: Duration,
+    },
+    Gone,
+    Unknown,
+}
+
+/// A request that somebody was told of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard<'a> {
+    pub agent: &'a str,
+    pub request: &'a str,
+    pub made: Duration,
+    pub how: How<'a>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum How<'a> {
+    /// It was taken, or is on its way.
+    Taken,
+    Completed(&'a str),
+    Cancelled,
+    Failed,
+    Interrupted,
+}
+
+impl<'a> Told<'a> {
+    pub fn raw_says(&self, word: &str) -> bool {
+        self.raw.iter().any(|bytes| bytes.contains(word))
+    }
+
+    /// The ids of agents that somebody asked for.
+    pub fn asked_for(&self) -> BTreeSet<&'a str> {
+        self.creations().filter_map(id_of_creation).collect()
+    }
+
+    /// Whether an agent may have an id that nobody knows.
+    pub fn may_have_unknown_agents(&self) -> bool {
+        self.raw_says("create_agent")
+            || self.creations().any(|made| is_unsure(made) && id_of_creation(made).is_none())
+    }
+
+    pub fn fate(&self, id: &str) -> Fate {
+        if self.raw_says("create_agent") || self.raw_says("destroy_agent") {
+            return Fate::Unknown;
+        }
+        let of_id = || self.creations().filter(|made| id_of_creation(made) == Some(id));
+        let created = of_id().filter(|made| result(made).is_some()).max_by_key(|made| made.made);
+        let ended = |made: &Made| made.ended.unwrap_or(Duration::MAX);
+        let destroyed = self.destructions().filter(|made| has_destroyed(made, id));
+        if let Some(last) = destroyed.max_by_key(|made| made.made) {
+            let mut later = of_id().filter(|made| ended(made) > last.made && !is_refused(made));
+            if later.next().is_none() {
+                return Fate::Gone;
+            }
+        }
+        let Some(created) = created else {
+            return Fate::Unknown;
+        };
+        let is_child = is_child(created);
+        let may_be_gone =
+            self.destructions().filter(|made| ended(made) > created.made).any(|made| {
+                let unsure = is_unsure(made) && (is_child || param(made, "agent_id") == Some(id));
+                unsure || has_destroyed(made, id)
+            });
+        // Temporary agents go with their server.
+        let is_left_behind = id.starts_with('.') && created.server_start != self.server_start;
+        if may_be_gone || is_left_behind {
+            Fate::Unknown
+        } else {
+            Fate::Exists { since: created.made }
+        }
+    }
+
+    /// Every request that somebody was told of, with what was told.
+    pub fn heard(&self) -> Vec<Heard<'a>> {
+        self.calls.iter().filter_map(heard).collect()
+    }
+
+    /// Sends to an agent: the request id where one was given or told, and the content.
+    pub fn sends(&self, agent: &str) -> Vec<(Option<&'a str>, &'a str)> {
+        let sends = self.calls.iter().filter_map(|made| {
+            let (to, content) = match made.call.method.as_str() {
+                "send" => (made.call.agent.as_deref(), param(made, "content")),
+                "create_agent" => (id_of_creation(made), param(made, "initial_message")),
+                _ => return None,
+            };
+            let told = result(made).and_then(|result| {
+                result.get("request_id").or_else(|| result.get("initial_request_id"))
+            });
+            let id = param(made, "request_id").or_else(|| told.and_then(Value::as_str));
+            (to == Some(agent)).then_some((id, content?))
+        });
+        sends.collect()
+    }
+
+    /// The most messages that somebody was told an agent has, by calls made since then.
+    pub fn messages_told(&self, agent: &str, since: Duration) -> u64 {
+        let told = self.calls.iter().filter(|made| made.made >= since).filter_map(|made| {
+            let result = result(made)?;
+            let of_agent = made.call.agent.as_deref() == Some(agent);
+            match made.call.method.as_str() {
+                "get_messages" if of_agent => result["total"].as_u64(),
+                "get_context" if of_agent => result["message_count"].as_u64(),
+                "list_agents" => {
+                    let listed = result["agents"].as_array()?;
+                    let entry = listed.iter().find(|entry| entry["agent_id"] == agent)?;
+                    entry["message_count"].as_u64()
+                }
+                _ => None,
+            }
+        });
+        told.max().unwrap_or(0)
+    }
+
+    fn creations(&self) -> impl Iterator<Item = &'a Made> + use<'a> {
+        self.calls.iter().filter(|made| made.call.method == "create_agent")
+    }
+
+    fn destructions(&self) -> impl Iterator<Item = &'a Made> + use<'a> {
+        self.calls.iter().filter(|made| made.call.method == "destroy_agent")
+    }
+}
+
+fn heard(made: &Made) -> Option<Heard<'_>> {
+    let agent = made.call.agent.as_deref()?;
+    let text = |value: &'_ Value| value.as_str().is_some();
+    let (request, how) = match (made.call.method.as_str(), made.answer.as_ref()?) {
+        ("send", Ok(result)) => {
+            let request = result.get("request_id")?.as_str()?;
+            (request, of_result(result).unwrap_or(How::Taken))
+        }
+        ("send", Err(error)) => (param(made, "request_id")?, of_error(error)?),
+        ("get_request", Ok(known)) => {
+            let request = known.get("request_id").filter(|id| text(id))?.as_str()?;
+            let how = match known.get("status")?.as_str()? {
+                "completed" => of_result(known.get("result")?)?,
+                "cancelled" => How::Cancelled,
+                "failed" if is_of_storage(known.get("error")) => return None,
+                "failed" => How::Failed,
+                "interrupted" => How::Interrupted,
+                _ => How::Taken,
+            };
+            (request, how)
+        }
+        _ => return None,
+    };
+    Some(Heard { agent, request, made: made.made, how })
+}
+
+fn of_result(result: &Value) -> Option<How<'_>> {
+    if result.get("cancelled").and_then(Value::as_bool) == Some(true) {
+        return Some(How::Cancelled);
+    }
+    result.get("content").and_then(Value::as_str).map(How::Completed)
+}
+
+/// How a turn ended that was answered with an error; `None` where it was refused, or could not be
+/// written down.
+fn of_error(error: &ErrorObject) -> Option<How<'static>> {
+    let kind = error.data.as_ref()?.get("kind")?.as_str()?;
+    match kind {
+        "provider" | "timeout" => Some(How::Failed),
+        "interrupted" => Some(How::Interrupted),
+        _ => None,
+    }
+}
+
+fn is_of_storage(error: Option<&Value>) -> bool {
+    error.and_then(|error| error.pointer("/data/kind")).is_some_and(|kind| kind == "storage")
+}
+
+fn result(made: &Made) -> Option<&Value> {
+    made.answer.as_ref()?.as_ref().ok()
+}
+
+/// Whether it is not known if it was done: nobody answered, or the disk failed.
+fn is_unsure(made: &Made) -> bool {
+    match &made.answer {
+        None => true,
+        Some(Ok(_)) => false,
+        Some(Err(error)) => {
+            error.data.as_ref().and_then(|data| data.get("kind")).is_some_and(|it| it == "storage")
+        }
+    }
+}
+
+fn is_refused(made: &Made) -> bool {
+    matches!(&made.answer, Some(Err(_))) && !is_unsure(made)
+}
+
+fn id_of_creation(made: &Made) -> Option<&str> {
+    let told = result(made).and_then(|result| result.get("agent_id"));
+    told.and_then(Value::as_str).or_else(|| param(made, "agent_id"))
+}
+
+fn is_child(made: &Made) -> bool {
+    param(made, "parent_agent_id").is_some() || !made.call.headers.is_empty()
+}
+
+fn has_destroyed(made: &Made, id: &str) -> bool {
+    let destroyed = result(made).and_then(|result| result["destroyed"].as_array());
+    destroyed.into_iter().flatten().any(|destroyed| destroyed == id)
+}
+
+fn param<'a>(made: &'a Made, name: &str) -> Option<&'a str> {
+    made.call.params.as_ref()?.get(name)?.as_str()
+}
