@@ -10,8 +10,6 @@ use crate::scenario::SERVER;
 
 /// How long the server stays away.
 const AWAY: Duration = Duration::from_millis(500);
-/// Each so many-th point is the end of the process alone.
-const PROCESS_EVERY: u64 = 4;
 
 /// What is lost by a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +49,15 @@ enum Phase {
 }
 
 impl Crash {
-    /// Has the power go at a point. What that takes is drawn from the seed and the point.
-    pub fn at(point: u64, seed: u64, theatre: &Theatre) -> Self {
+    /// Has the power go at a point of a run of `about`. What that takes is drawn from the seed, the
+    /// point and the scenario: servers all start alike, and lose something else in each scenario.
+    pub fn at(point: u64, seed: u64, about: &str, theatre: &Theatre) -> Self {
         theatre.server.disk.power_off_at_point(point);
-        let mut chance = SplitMix::named(seed, &format!("crash at point {point}"));
-        let loss = match (point % PROCESS_EVERY, chance.draw() % 2) {
-            (0, _) => Loss::Process,
-            (_, 0) => Loss::Unsynced,
-            (_, _) => Loss::Torn,
+        let mut chance = SplitMix::named(seed, &format!("crash at point {point} of {about}"));
+        let loss = match chance.draw() % 4 {
+            0 => Loss::Process,
+            1 => Loss::Unsynced,
+            _ => Loss::Torn,
         };
         Self { point, loss, chance, phase: Phase::Ahead }
     }

@@ -103,7 +103,9 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
     let _listening = log.listen(tracers);
     let faults = Faults::new(&scenario.faults, seed, &theatre);
     let crash = match aim {
-        Aim::Points { crash_at: Some(point) } => Some(Crash::at(point, seed, &theatre)),
+        Aim::Points { crash_at: Some(point) } => {
+            Some(Crash::at(point, seed, &scenario.about, &theatre))
+        }
         Aim::Points { crash_at: None } | Aim::Whole => None,
     };
     let mut run = Run {

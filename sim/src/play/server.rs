@@ -133,10 +133,13 @@ impl ServerHost {
                     process.state = ProcessState::Up;
                 }
                 server.run().await;
+                if self.disk.is_off() {
+                    return;
+                }
                 self.transcript.note(now(), SERVER, "has stopped");
                 self.process().state = ProcessState::Stopped;
             }
-            // A dead machine says nothing.
+            // A dead machine says nothing, here and above.
             Err(_) if self.disk.is_off() => {}
             Err(problem) => {
                 self.transcript.note(now(), SERVER, &format!("cannot start: {problem}"));

@@ -4,6 +4,7 @@ mod points; // which points
 mod shard; // the share of one process
 mod told; // what came of it
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -66,19 +67,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Good);
     }
     let started = Instant::now();
-    let mut sum = Sum::default();
-    if arguments.jobs == 1 {
+    let sum = if arguments.jobs == 1 {
+        let mut sum = Sum::default();
         for (file, scenario) in &scenarios {
             let outcome = share(arguments, file, scenario, Shard::WHOLE);
             tell(file, &outcome);
             sum.add(&outcome);
         }
+        sum
     } else {
-        for (file, outcome) in arguments.files.iter().zip(in_processes(arguments)?) {
-            tell(file, &outcome);
-            sum.add(&outcome);
-        }
-    }
+        in_processes(arguments)?
+    };
     output::line(&sum.to_string());
     output::note(&format!("{:.1} runs/s", sum.rate(started.elapsed())));
     Ok(if sum.violations == 0 { Verdict::Good } else { Verdict::Bad })
@@ -155,24 +154,31 @@ fn tell(file: &Path, outcome: &Outcome) {
     }
 }
 
-/// The outcomes of all files, in their order, from as many processes as were asked for.
-fn in_processes(arguments: &Arguments) -> anyhow::Result<Vec<Outcome>> {
-    let children: Vec<Child> =
+/// All files in as many processes as were asked for, each told as soon as all have tried it.
+fn in_processes(arguments: &Arguments) -> anyhow::Result<Sum> {
+    let mut children: Vec<Child> =
         (0..arguments.jobs).map(|index| child(arguments, index)).collect::<Result<_, _>>()?;
-    let mut outcomes = vec![Outcome::default(); arguments.files.len()];
-    // A child whose output is read later may wait for that; none waits for another.
-    for child in children {
-        let output = child.wait_with_output().context("a process was lost")?;
-        anyhow::ensure!(output.status.success(), "a process failed: {}", output.status);
-        let printed = String::from_utf8(output.stdout).context("a process printed no text")?;
-        for (outcome, line) in outcomes.iter_mut().zip(printed.lines()) {
-            outcome.add(serde_json::from_str(line).context("a process printed something else")?);
+    let printed = children.iter_mut().map(|child| {
+        let printed = child.stdout.take().expect("a child's output is piped");
+        BufReader::new(printed).lines()
+    });
+    let mut printed: Vec<_> = printed.collect();
+    let mut sum = Sum::default();
+    for file in &arguments.files {
+        let mut outcome = Outcome::default();
+        for lines in &mut printed {
+            let line = lines.next().context("a process ended early")??;
+            outcome.add(serde_json::from_str(&line).context("a process printed something else")?);
         }
-    }
-    for outcome in &mut outcomes {
         outcome.found.sort_by_key(|found| found.point);
+        tell(file, &outcome);
+        sum.add(&outcome);
     }
-    Ok(outcomes)
+    for mut child in children {
+        let status = child.wait().context("a process was lost")?;
+        anyhow::ensure!(status.success(), "a process failed: {status}");
+    }
+    Ok(sum)
 }
 
 fn child(arguments: &Arguments, index: u64) -> anyhow::Result<Child> {
