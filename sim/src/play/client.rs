@@ -1,12 +1,13 @@
 //! A client of a scenario: a host of its own that plays the calls it is given, each with the real
-//! client library, and tells how each went.
+//! client library, and tells how each went. Its event streams are played by `streams`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nexus3::client::{ClientError, NexusClient};
+use nexus3::event::Seq;
 use nexus3::id::AgentId;
 use nexus3::rpc::wire::ErrorObject;
 use nexus3::world::Net;
@@ -14,13 +15,15 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
+use super::observed::Observed;
+use super::streams::Streamer;
 use super::transcript::{Transcript, shortened, shown};
 use crate::hosts::now;
 use crate::machine::TurmoilNet;
-use crate::scenario::{Call, Raw, Token};
+use crate::scenario::{Call, Pace, Raw, Token, Watch};
 
 /// How long raw bytes wait for an answer that does not come.
 const RAW_ANSWER_MAX: Duration = Duration::from_mins(2);
@@ -39,8 +42,20 @@ pub struct Desk {
 #[derive(Debug, Default)]
 struct State {
     orders: VecDeque<Order>,
-    open: BTreeSet<JobId>,
+    open: BTreeMap<JobId, Kind>,
     done: Vec<(JobId, Done)>,
+    /// The last event its streams saw.
+    seq: Seq,
+    /// Open streams that are read without a pause.
+    reading: usize,
+}
+
+/// What ends a job from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Exchange,
+    /// A stream that is being opened.
+    Stream,
 }
 
 pub type JobId = u64;
@@ -49,6 +64,7 @@ pub type JobId = u64;
 enum Order {
     Play(Box<Job>),
     Disconnect,
+    Unwatch(JobId),
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +81,7 @@ pub struct Job {
 pub enum Work {
     Call(Call),
     Raw(Raw),
+    Watch(Watch),
 }
 
 /// How a job ended.
@@ -78,6 +95,8 @@ pub enum Done {
         status: Option<u16>,
         body: String,
     },
+    /// A stream is open.
+    Streaming,
     /// The connection broke or nobody answered in time.
     Unanswered,
     /// The client closed its connections.
@@ -87,7 +106,11 @@ pub enum Done {
 impl Desk {
     pub fn play(&self, job: Job) {
         let mut state = self.state();
-        state.open.insert(job.id);
+        let kind = match job.work {
+            Work::Call(_) | Work::Raw(_) => Kind::Exchange,
+            Work::Watch(_) => Kind::Stream,
+        };
+        state.open.insert(job.id, kind);
         state.orders.push_back(Order::Play(Box::new(job)));
         self.news.notify_one();
     }
@@ -95,9 +118,39 @@ impl Desk {
     /// Closes all connections; the job ends when that is done, with all others.
     pub fn disconnect(&self, job: JobId) {
         let mut state = self.state();
-        state.open.insert(job);
+        state.open.insert(job, Kind::Exchange);
         state.orders.push_back(Order::Disconnect);
         self.news.notify_one();
+    }
+
+    /// Closes all streams; the job ends when that is done.
+    pub fn unwatch(&self, job: JobId) {
+        let mut state = self.state();
+        state.open.insert(job, Kind::Exchange);
+        state.orders.push_back(Order::Unwatch(job));
+        self.news.notify_one();
+    }
+
+    /// The last event its streams saw, 0 before the first.
+    pub fn seq(&self) -> Seq {
+        self.state().seq
+    }
+
+    pub fn saw(&self, seq: Seq) {
+        self.state().seq = seq;
+    }
+
+    /// Whether a stream is open that is read without a pause.
+    pub fn is_reading(&self) -> bool {
+        self.state().reading > 0
+    }
+
+    pub fn stream_opened(&self, pace: Pace) {
+        self.state().reading += usize::from(pace == Pace::AtOnce);
+    }
+
+    pub fn stream_ended(&self, pace: Pace) {
+        self.state().reading -= usize::from(pace == Pace::AtOnce);
     }
 
     /// The client's host has died, with everything it was doing.
@@ -121,9 +174,9 @@ impl Desk {
         }
     }
 
-    fn finish(&self, id: JobId, done: Done) {
+    pub fn finish(&self, id: JobId, done: Done) {
         let mut state = self.state();
-        if state.open.remove(&id) {
+        if state.open.remove(&id).is_some() {
             state.done.push((id, done));
         }
     }
@@ -135,41 +188,90 @@ impl Desk {
 
 impl State {
     fn close_all(&mut self) {
-        for id in std::mem::take(&mut self.open) {
+        for id in std::mem::take(&mut self.open).into_keys() {
+            self.done.push((id, Done::Disconnected));
+        }
+    }
+
+    fn close_streams(&mut self) {
+        let opening = |(id, kind): (&JobId, &Kind)| (*kind == Kind::Stream).then_some(*id);
+        let opening: Vec<JobId> = self.open.iter().filter_map(opening).collect();
+        for id in opening {
+            self.open.remove(&id);
             self.done.push((id, Done::Disconnected));
         }
     }
 }
 
-/// Plays a client until its host ends.
-pub async fn live(name: String, desk: Arc<Desk>, net: TurmoilNet, transcript: Transcript) {
-    let mut jobs = JoinSet::new();
-    loop {
-        tokio::select! {
-            biased;
-            Some(ended) = jobs.join_next() => assert!(
-                !ended.is_err_and(|error: tokio::task::JoinError| error.is_panic()),
-                "a client's job does not panic"
-            ),
-            order = desk.next() => match order {
-                Order::Play(job) => {
-                    let player =
-                        Player { name: name.clone(), net: net.clone(), transcript: transcript.clone() };
-                    let desk = Arc::clone(&desk);
-                    jobs.spawn(async move {
-                        let id = job.id;
-                        let done = player.play(&job).await;
-                        desk.finish(id, done);
-                    });
-                }
-                Order::Disconnect => {
-                    jobs.shutdown().await;
-                    transcript.note(now(), &name, "closes its connections");
-                    desk.state().close_all();
-                }
-            },
+/// A client and what is around it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub name: String,
+    pub desk: Arc<Desk>,
+    pub net: TurmoilNet,
+    pub transcript: Transcript,
+    pub observed: Observed,
+}
+
+impl Client {
+    /// Plays a client until its host ends.
+    pub async fn live(self) {
+        let (mut jobs, mut streams) = (JoinSet::new(), JoinSet::new());
+        loop {
+            tokio::select! {
+                biased;
+                Some(ended) = jobs.join_next() => assert_no_panic(&ended),
+                Some(ended) = streams.join_next() => assert_no_panic(&ended),
+                order = self.desk.next() => match order {
+                    Order::Play(job) => self.start(*job, &mut jobs, &mut streams),
+                    Order::Disconnect => {
+                        jobs.shutdown().await;
+                        streams.shutdown().await;
+                        self.note("closes its connections");
+                        self.desk.state().close_all();
+                    }
+                    Order::Unwatch(job) => {
+                        streams.shutdown().await;
+                        self.note("closes its streams");
+                        self.desk.state().close_streams();
+                        self.desk.finish(job, Done::Disconnected);
+                    }
+                },
+            }
         }
     }
+
+    fn start(&self, job: Job, jobs: &mut JoinSet<()>, streams: &mut JoinSet<()>) {
+        let player = Player {
+            name: self.name.clone(),
+            net: self.net.clone(),
+            transcript: self.transcript.clone(),
+        };
+        let desk = Arc::clone(&self.desk);
+        match job.work.clone() {
+            Work::Call(call) => {
+                jobs.spawn(async move { desk.finish(job.id, player.call(&job, call).await) });
+            }
+            Work::Raw(raw) => {
+                jobs.spawn(async move { desk.finish(job.id, player.raw(&job, &raw).await) });
+            }
+            Work::Watch(watch) => {
+                let Player { name, net, transcript } = player;
+                let observed = self.observed.clone();
+                let streamer = Streamer { name, net, transcript, observed, desk };
+                streams.spawn(async move { streamer.watch(&job, &watch).await });
+            }
+        }
+    }
+
+    fn note(&self, what: &str) {
+        self.transcript.note(now(), &self.name, what);
+    }
+}
+
+fn assert_no_panic(ended: &Result<(), JoinError>) {
+    let panicked = ended.as_ref().is_err_and(JoinError::is_panic);
+    assert!(!panicked, "a client's job does not panic");
 }
 
 struct Player {
@@ -179,13 +281,6 @@ struct Player {
 }
 
 impl Player {
-    async fn play(&self, job: &Job) -> Done {
-        match job.work.clone() {
-            Work::Call(call) => self.call(job, call).await,
-            Work::Raw(raw) => self.raw(job, &raw).await,
-        }
-    }
-
     fn note(&self, job: &Job, what: &str) {
         self.transcript.note(now(), &self.name, &format!("{}{what}", job.label));
     }
@@ -193,13 +288,8 @@ impl Player {
     async fn call(&self, job: &Job, call: Call) -> Done {
         let params = Value::Object(call.params.unwrap_or_default());
         let on = call.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
-        let token = match call.token {
-            Token::Server => "",
-            Token::Text(_) => " with another token",
-            Token::Without => " without a token",
-        };
-        let whose = call.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(AS_AGENT));
-        let whose = whose.map(|(_, agent)| format!(" as {agent}")).unwrap_or_default();
+        let token = told_token(&call.token);
+        let whose = acting_as(&call.headers);
         self.note(job, &format!("→ {}{on}{whose} {}{token}", call.method, shown(&params)));
         let mut client =
             NexusClient::new(Arc::new(self.net.clone()), job.server, job.token.clone())
@@ -217,15 +307,7 @@ impl Player {
         let answer = client.call_by_name(agent.as_ref(), &call.method, params).await;
         let done = match answer {
             Ok(result) => Done::Answered { status: 200, answer: Ok(result) },
-            Err(ClientError::Rpc { error }) => Done::Answered { status: 200, answer: Err(error) },
-            Err(ClientError::Refused { status, error }) => {
-                Done::Answered { status: status.as_u16(), answer: Err(error) }
-            }
-            Err(
-                ClientError::NoServer { .. }
-                | ClientError::Timeout { .. }
-                | ClientError::Protocol { .. },
-            ) => Done::Unanswered,
+            Err(error) => failed(error),
         };
         self.note(job, &told(&done));
         done
@@ -248,7 +330,34 @@ impl Player {
     }
 }
 
-fn told(done: &Done) -> String {
+/// How a request ended that has no result.
+pub fn failed(error: ClientError) -> Done {
+    match error {
+        ClientError::Rpc { error } => Done::Answered { status: 200, answer: Err(error) },
+        ClientError::Refused { status, error } => {
+            Done::Answered { status: status.as_u16(), answer: Err(error) }
+        }
+        ClientError::NoServer { .. }
+        | ClientError::Timeout { .. }
+        | ClientError::Protocol { .. } => Done::Unanswered,
+    }
+}
+
+pub fn told_token(token: &Token) -> &'static str {
+    match token {
+        Token::Server => "",
+        Token::Text(_) => " with another token",
+        Token::Without => " without a token",
+    }
+}
+
+/// In whose name a request is made, where it is an agent's.
+pub fn acting_as(headers: &BTreeMap<String, String>) -> String {
+    let whose = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(AS_AGENT));
+    whose.map(|(_, agent)| format!(" as {agent}")).unwrap_or_default()
+}
+
+pub fn told(done: &Done) -> String {
     match done {
         Done::Answered { answer: Ok(result), .. } => format!("← {}", shown(result)),
         Done::Answered { status, answer: Err(error) } => {
@@ -262,6 +371,7 @@ fn told(done: &Done) -> String {
             line.trim_end().to_owned()
         }
         Done::RawAnswer { status: None, .. } => "← closed without an answer".to_owned(),
+        Done::Streaming => "← a stream".to_owned(),
         Done::Unanswered => "✗ no answer".to_owned(),
         Done::Disconnected => "✗ disconnected".to_owned(),
     }

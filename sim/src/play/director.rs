@@ -185,8 +185,7 @@ impl<'a> Director<'a> {
             When::AfterPrevious => previous(),
             When::At(time) => theatre.elapsed() >= time.0,
             When::After(name) => previous() && self.has_ended(name),
-            // Refused when the file was read.
-            When::OnEvent(_) => false,
+            When::OnEvent(trigger) => theatre.heard.has(trigger),
         };
         due && (theatre.server.is_up() || !needs_server(&step.action))
     }
@@ -237,6 +236,8 @@ impl<'a> Director<'a> {
         };
         running.started += 1;
         self.names.set("n", running.started.to_string().into());
+        let seq = theatre.desks[&self.steps[index].client].seq();
+        self.names.set("seq", seq.into());
         let token = theatre.server.process().token.clone();
         if let Some(token) = &token {
             self.names.set("token", token.expose_secret().into());
@@ -263,16 +264,22 @@ impl<'a> Director<'a> {
     ) -> Until {
         match &step.action {
             Action::Call(call) => {
-                let token = match &call.token {
-                    Token::Server => token,
-                    Token::Text(text) => Some(text.clone().into()),
-                    Token::Without => None,
-                };
+                let token = shown_token(&call.token, token);
                 self.play(index, step, token, Work::Call(call.clone()), theatre);
                 Until::JobsEnd
             }
             Action::Raw(raw) => {
                 self.play(index, step, token, Work::Raw(raw.clone()), theatre);
+                Until::JobsEnd
+            }
+            Action::Watch(watch) => {
+                let token = shown_token(&watch.token, token);
+                self.play(index, step, token, Work::Watch(watch.clone()), theatre);
+                Until::JobsEnd
+            }
+            Action::Unwatch => {
+                let id = self.open_job(index, step, theatre);
+                theatre.desks[&step.client].unwatch(id);
                 Until::JobsEnd
             }
             Action::Disconnect => {
@@ -304,9 +311,7 @@ impl<'a> Director<'a> {
                 }
                 Until::JobsEnd
             }
-            Action::Watch(_) | Action::Unwatch | Action::Confirm(_) => {
-                unreachable!("refused when the file was read")
-            }
+            Action::Confirm(_) => unreachable!("refused when the file was read"),
         }
     }
 
@@ -373,6 +378,7 @@ impl<'a> Director<'a> {
                 problems
             }
             Action::Raw(raw) => expect::raw(raw, done),
+            Action::Watch(watch) => expect::watch(watch, done),
             _ => Vec::new(),
         };
         for problem in problems {
@@ -412,7 +418,9 @@ impl<'a> Director<'a> {
                 (told, result.get("request_id").cloned())
             }
             Done::Answered { answer: Err(error), .. } => (Told::Error(error.clone()), None),
-            Done::RawAnswer { .. } | Done::Unanswered | Done::Disconnected => (Told::Nothing, None),
+            Done::RawAnswer { .. } | Done::Streaming | Done::Unanswered | Done::Disconnected => {
+                (Told::Nothing, None)
+            }
         };
         let request = told_id.or_else(|| given.cloned());
         let request = request.as_ref().and_then(Value::as_str).map(RequestId::parse);
@@ -455,9 +463,21 @@ fn needs_server(action: &Action) -> bool {
         | Action::Raw(_)
         | Action::Stop(_)
         | Action::Watch(_)
-        | Action::Unwatch
         | Action::Confirm(_) => true,
-        Action::Disconnect | Action::Sleep(_) | Action::Start { .. } | Action::Files(_) => false,
+        Action::Unwatch
+        | Action::Disconnect
+        | Action::Sleep(_)
+        | Action::Start { .. }
+        | Action::Files(_) => false,
+    }
+}
+
+/// The token that a request shows, of the server's and its own.
+fn shown_token(token: &Token, servers: Option<SecretString>) -> Option<SecretString> {
+    match token {
+        Token::Server => servers,
+        Token::Text(text) => Some(text.clone().into()),
+        Token::Without => None,
     }
 }
 

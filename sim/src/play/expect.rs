@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::client::Done;
-use crate::scenario::{Call, CallExpect, REGEX_PREFIX, Raw, matches};
+use crate::scenario::{Call, CallExpect, REGEX_PREFIX, Raw, Watch, matches};
 
 /// What of a call's answer is not as expected. A call that expects nothing must succeed, unless its
 /// connection was meant to break.
 pub fn call(call: &Call, done: &Done) -> Vec<String> {
     let (status, answer) = match done {
         Done::Answered { status, answer } => (*status, answer),
-        Done::Unanswered | Done::Disconnected | Done::RawAnswer { .. } => {
+        Done::Unanswered | Done::Disconnected | Done::RawAnswer { .. } | Done::Streaming => {
             let expected = call.expect.is_some() || call.expect_http.is_some();
             return if expected { vec!["there was no answer".to_owned()] } else { Vec::new() };
         }
@@ -41,6 +41,39 @@ pub fn call(call: &Call, done: &Done) -> Vec<String> {
                 .push(format!("expected a result, found error {} {:?}", error.code, error.message));
         }
         (None, Ok(_)) => {}
+    }
+    problems
+}
+
+/// What of the answer to an opened stream is not as expected. One that expects nothing must be open,
+/// unless its connection was meant to break.
+pub fn watch(watch: &Watch, done: &Done) -> Vec<String> {
+    let refused = watch.expect_error.is_some() || watch.expect_http.is_some_and(|http| http != 200);
+    let (status, error) = match done {
+        Done::Streaming if refused => return vec!["expected a refusal, found a stream".to_owned()],
+        Done::Answered { status, answer: Err(error) } => (*status, error),
+        Done::Unanswered | Done::Disconnected if refused => {
+            return vec!["there was no answer".to_owned()];
+        }
+        Done::Streaming
+        | Done::Unanswered
+        | Done::Disconnected
+        | Done::RawAnswer { .. }
+        | Done::Answered { answer: Ok(_), .. } => return Vec::new(),
+    };
+    let mut problems = Vec::new();
+    if let Some(expected) = watch.expect_http
+        && expected != status
+    {
+        problems.push(format!("expected HTTP {expected}, found {status}"));
+    }
+    if let Some(expected) = &watch.expect_error {
+        let found = serde_json::to_value(error).expect("an error has only string keys");
+        let mismatch = matches(&Value::Object(expected.clone()), &found).err();
+        problems.extend(mismatch.map(|mismatch| mismatch.to_string()));
+    }
+    if !refused {
+        problems.push(format!("expected a stream, found error {} {:?}", error.code, error.message));
     }
     problems
 }

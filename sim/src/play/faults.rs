@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::strikes::{self, Struck};
 use super::theatre::Theatre;
 use crate::disk;
-use crate::scenario::{Direction, Fault, FaultKind, SERVER, Target, Trigger};
+use crate::scenario::{Direction, EventTrigger, Fault, FaultKind, SERVER, Target, Trigger};
 
 /// A fault of the scenario and where it is in its life.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ struct Life {
     next: Option<Duration>,
     /// The durable point at which it begins.
     point: Option<u64>,
+    /// The event it begins at, until then.
+    waits_for: Option<EventTrigger>,
     /// When what is wrong now is put right.
     until: Option<Duration>,
     active: bool,
@@ -32,14 +34,22 @@ impl Faults {
             fault: fault.clone(),
             next: match fault.trigger {
                 Trigger::At(time) | Trigger::Every(time) => Some(time.0),
-                // A rate is drawn for each message and operation, not here; a point is waited for;
-                // the others were refused when the file was read.
+                // A rate is drawn for each message and operation, not here; points and events are
+                // waited for; the others were refused when the file was read.
                 Trigger::Rate(_)
                 | Trigger::OnEvent(_)
                 | Trigger::OnPoint(_)
                 | Trigger::OnFs { .. } => None,
             },
             point: point(fault),
+            waits_for: match &fault.trigger {
+                Trigger::OnEvent(event) => Some(event.clone()),
+                Trigger::At(_)
+                | Trigger::Every(_)
+                | Trigger::Rate(_)
+                | Trigger::OnPoint(_)
+                | Trigger::OnFs { .. } => None,
+            },
             until: None,
             active: false,
         });
@@ -62,6 +72,9 @@ impl Faults {
             }
             let points = theatre.server.disk.points();
             let is_reached = life.point.is_some_and(|point| point <= points);
+            if life.waits_for.as_ref().is_some_and(|event| theatre.heard.has(event)) {
+                (life.waits_for, life.next) = (None, Some(now));
+            }
             if !life.active && (is_reached || life.next.is_some_and(|next| next <= now)) {
                 life.point = None;
                 life.begin(theatre, now);
@@ -74,7 +87,7 @@ impl Faults {
         theatre.server.disk.on_operation(|_| ());
         theatre.traffic.on_message(|_, _| Duration::ZERO);
         for life in &mut self.lives {
-            life.next = None;
+            (life.next, life.waits_for) = (None, None);
             if let Some(point) = life.point.take() {
                 theatre.server.disk.spare_point(point);
             }

@@ -5,6 +5,7 @@ mod checker; // asks the server how it is when all is over
 mod client; // plays the calls of one client
 mod crash; // the end at a durable point
 mod director; // which step when
+mod event_line; // an event in the transcript
 mod exchanges; // watches the server's way to its models
 mod expect; // what a step expects
 mod expected; // what the file expects at the end
@@ -14,10 +15,12 @@ mod invariants; // what holds in every run
 mod log; // what was logged
 mod models; // watches the model host
 mod observed; // what can be seen from outside
+mod observer; // hears the events that are waited for
 mod programs; // scripted programs
 mod scripted; // watches a script inside the server
 mod server; // the server's host
 pub mod snapshot; // transcripts that are kept
+mod streams; // the event streams of a client
 mod strikes; // what goes wrong by chance
 mod theatre; // all hosts
 mod transcript; // what happened
@@ -41,6 +44,8 @@ use crate::scenario::{Action, SERVER, Scenario, Wire};
 
 /// The host that looks after the invariants.
 const CHECKER: &str = "(checker)";
+/// The host that hears events for those who wait for them.
+const OBSERVER: &str = "(observer)";
 /// How long, in virtual time, the calm at the end may take.
 const CALM_MAX: Duration = Duration::from_hours(3);
 

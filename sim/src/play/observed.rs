@@ -5,20 +5,65 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::HeaderMap;
+use nexus3::event::{Event, Seq};
 use nexus3::rpc::wire::ErrorObject;
 use serde_json::Value;
+
+use crate::scenario::Pace;
 
 /// One thing that was observed.
 #[derive(Clone, Debug)]
 pub enum Observation {
     /// The server began to ask a model for an agent, as it left the server.
-    AskBegan { agent: String },
+    AskBegan {
+        agent: String,
+    },
     /// The answer has ended, or nobody waits for it any more.
-    AskEnded { agent: String },
+    AskEnded {
+        agent: String,
+    },
     /// A model request as it arrived.
     Asked(Request),
     /// A client's call was answered.
     Answered(Answer),
+    StreamOpened(Opened),
+    /// A reader got an event.
+    Event {
+        stream: StreamId,
+        event: Box<Event>,
+    },
+    StreamEnded {
+        stream: StreamId,
+        end: StreamEnd,
+    },
+}
+
+/// Which stream of whom.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId {
+    pub who: String,
+    pub number: u64,
+}
+
+/// A stream as it begins.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    pub stream: StreamId,
+    /// None: the global stream.
+    pub agent: Option<String>,
+    pub after: Option<Seq>,
+    pub pace: Pace,
+}
+
+/// How a stream ended, as its reader knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    ByServer,
+    /// Nothing came for longer than a server is silent.
+    Silent,
+    Broken,
+    /// The reader left.
+    Closed,
 }
 
 /// A request to a model, whole.

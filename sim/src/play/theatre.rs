@@ -11,17 +11,18 @@ use nexus3::home::DEFAULT_PORT;
 use nexus3::provider::script::Script;
 use turmoil::Sim;
 
-use super::client::{self, Desk};
+use super::client::{Client, Desk};
 use super::crash::Loss;
 use super::models::Watching;
 use super::observed::Observed;
+use super::observer::{Heard, Observer};
 use super::server::{Around, ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
-use super::{CHECKER, checker, files};
+use super::{CHECKER, OBSERVER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::hosts::{self, LATENCY_MAX, LATENCY_MIN, now};
 use crate::machine::{self, HOME, PROJECT, SplitMix, Traffic, TurmoilNet, VirtualClock};
-use crate::model::{Observer, Scripted};
+use crate::model::{self, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
 pub struct Theatre {
@@ -33,6 +34,8 @@ pub struct Theatre {
     pub transcript: Transcript,
     /// What was observed and the invariants have not heard of.
     pub observed: Observed,
+    /// The events that steps and faults wait for.
+    pub heard: Heard,
     /// Every message of server, models and clients.
     pub traffic: Traffic,
     /// What a power cut leaves is drawn from here.
@@ -72,7 +75,7 @@ impl Theatre {
         let watching =
             Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
-        let watcher: Arc<dyn Observer> = Arc::clone(&watching) as _;
+        let watcher: Arc<dyn model::Observer> = Arc::clone(&watching) as _;
         let base_url = hosts::add_models(&mut sim, &models, &watcher, &traffic);
         let where_models_are = match scenario.wire {
             Wire::Openai | Wire::Anthropic => base_url,
@@ -107,6 +110,7 @@ impl Theatre {
             watching,
             transcript,
             observed,
+            heard: Heard::default(),
             traffic,
             chance: SplitMix::named(seed, "crash"),
         };
@@ -114,22 +118,46 @@ impl Theatre {
             theatre.add_client(name);
         }
         theatre.add_checker();
+        if scenario.waits_for_events() {
+            theatre.add_observer();
+        }
         theatre
     }
 
     fn add_client(&mut self, name: &str) {
         let desk = Arc::new(Desk::default());
         self.desks.insert(name.to_owned(), Arc::clone(&desk));
-        let (name, transcript) = (name.to_owned(), self.transcript.clone());
-        let net = TurmoilNet::in_traffic(self.sim.lookup(name.as_str()), &self.traffic);
-        self.sim.host(name.clone(), move || {
-            let (name, desk, transcript) = (name.clone(), Arc::clone(&desk), transcript.clone());
-            let net = net.clone();
+        let client = Client {
+            name: name.to_owned(),
+            desk,
+            net: TurmoilNet::in_traffic(self.sim.lookup(name), &self.traffic),
+            transcript: self.transcript.clone(),
+            observed: self.observed.clone(),
+        };
+        self.sim.host(name, move || {
+            let client = client.clone();
             async move {
-                client::live(name, desk, net, transcript).await;
+                client.live().await;
                 Ok(())
             }
         });
+    }
+
+    fn add_observer(&mut self) {
+        let observer = Observer {
+            server: Arc::clone(&self.server),
+            address: self.server_address(),
+            observed: self.observed.clone(),
+            heard: self.heard.clone(),
+        };
+        self.sim.host(OBSERVER, move || {
+            let observer = observer.clone();
+            async move {
+                observer.live().await;
+                Ok(())
+            }
+        });
+        self.sim.set_link_latency(SERVER, OBSERVER, Duration::ZERO);
     }
 
     fn add_checker(&mut self) {

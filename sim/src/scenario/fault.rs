@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::form::{FaultForm, KindForm};
 use super::place::Place;
-use super::{EventTrigger, Files, SERVER, files};
+use super::{EventTrigger, Files, SERVER, files, names};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
@@ -189,12 +189,21 @@ fn trigger(place: &Place<'_>, form: &FaultForm) -> Option<Trigger> {
     if form.every.is_some_and(|time| time.0.is_zero()) {
         place.refuse_at("every", "this would never let time pass", "use a time above 0");
     }
+    let at_event = form.on.as_deref().is_some_and(|on| on.starts_with("event:"));
+    for key in ["agent", "nth"].into_iter().filter_map(|key| place.get(key)) {
+        if !at_event {
+            key.refuse_key("belongs to an event of `on`", "add `on`, or remove it");
+        }
+    }
     let at = form.at.map(Trigger::At);
     let every = form.every.map(Trigger::Every);
     let rate = form.rate.map(Trigger::Rate);
     at.or(every).or(rate).or_else(|| {
         let on = form.on.as_deref()?;
-        let trigger = on_trigger(on);
+        let trigger = on_trigger(on, form);
+        if let Some(Trigger::OnEvent(EventTrigger { event, .. })) = &trigger {
+            names::check_event(place, event);
+        }
         if trigger.is_none() {
             place.refuse_at(
                 "on",
@@ -206,11 +215,12 @@ fn trigger(place: &Place<'_>, form: &FaultForm) -> Option<Trigger> {
     })
 }
 
-fn on_trigger(text: &str) -> Option<Trigger> {
+fn on_trigger(text: &str, form: &FaultForm) -> Option<Trigger> {
     let (kind, rest) = text.split_once(':')?;
     match kind {
         "event" if !rest.is_empty() => {
-            Some(Trigger::OnEvent(EventTrigger { event: rest.to_owned(), agent: None, nth: 1 }))
+            let (event, agent) = (rest.to_owned(), form.agent.clone());
+            Some(Trigger::OnEvent(EventTrigger { event, agent, nth: form.nth.unwrap_or(1) }))
         }
         "point" => rest.parse().ok().filter(|point| *point > 0).map(Trigger::OnPoint),
         "fs" => {

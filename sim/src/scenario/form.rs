@@ -213,10 +213,18 @@ pub(super) enum TokenForm {
 pub(super) struct WatchForm {
     /// The agent whose events are watched. Default: all.
     pub(super) agent: Option<String>,
-    /// The cursor after which the stream begins.
-    pub(super) after: Option<String>,
+    /// The cursor after which the stream begins: the `seq` of an event, or `${seq}`.
+    pub(super) after: Option<AfterForm>,
     /// How long the client takes for each event. Default: no time.
     pub(super) pace: Option<PaceForm>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "After")]
+pub(super) enum AfterForm {
+    Seq(u64),
+    Named(String),
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -247,6 +255,11 @@ pub(super) struct FaultForm {
     pub(super) at: Option<Time>,
     /// `event:TYPE`, `point:N` or `fs:OPERATION:PATH`.
     pub(super) on: Option<String>,
+    /// Whose event `on` waits for. Default: any agent's.
+    pub(super) agent: Option<String>,
+    /// Which of the events of `on` is meant. Default: the first.
+    #[schemars(range(min = 1))]
+    pub(super) nth: Option<u64>,
     /// Again and again, with this time between.
     pub(super) every: Option<Time>,
     /// With this probability for each message or operation; what is struck by it comes first. A

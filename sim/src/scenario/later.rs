@@ -6,11 +6,7 @@ use super::place::Place;
 /// A key, how its value begins where only some values are meant, and what is missing.
 const LATER: &[(&str, &str, &str)] = &[
     ("wire", "anthropic", "the Anthropic wire"),
-    ("step.watch", "", "event streams"),
-    ("step.unwatch", "", "event streams"),
     ("step.confirm", "", "confirmations"),
-    ("step.on", "event:", "acting at an event"),
-    ("fault.on", "event:", "faults at an event"),
     ("fault.on", "fs:", "faults at a file operation"),
     ("mcp", "", "MCP servers"),
 ];

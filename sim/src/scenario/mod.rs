@@ -182,6 +182,12 @@ impl Scenario {
         Value::Object(config::filled(&self.config, self.wire, models))
     }
 
+    /// Whether a step or a fault waits for an event.
+    pub fn waits_for_events(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.when, When::OnEvent(_)))
+            || self.faults.iter().any(|fault| matches!(fault.trigger, Trigger::OnEvent(_)))
+    }
+
     /// The hosts that play steps.
     pub fn clients(&self) -> BTreeSet<&str> {
         self.steps.iter().map(|step| step.client.as_str()).collect()

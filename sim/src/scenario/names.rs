@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use nexus3::config::words::{nearest, quoted};
+use nexus3::event::What;
 use regex::Regex;
 
 use super::place::Place;
@@ -113,6 +114,18 @@ pub(super) fn check_hosts(place: &Place<'_>, clients: &BTreeSet<&str>) {
             let message = format!("there is no host {}", quoted(name));
             host.refuse(&message, &nearest(name, &hosts, "there are"));
         }
+    }
+}
+
+/// Checks that the server tells events of this type, which stands in `on`.
+pub(super) fn check_event(place: &Place<'_>, event: &str) {
+    let schema = schemars::schema_for!(What);
+    let types = schema.as_value()["oneOf"].as_array().into_iter().flatten();
+    let types = types.filter_map(|variant| variant["properties"]["type"]["const"].as_str());
+    let types: Vec<&str> = types.collect();
+    if !types.contains(&event) {
+        let message = format!("there is no event {}", quoted(event));
+        place.refuse_at("on", &message, &nearest(event, &types, "there are"));
     }
 }
 

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::form::{ConfirmForm, PaceForm, StepForm, TokenForm};
+use super::form::{AfterForm, ConfirmForm, PaceForm, StepForm, TokenForm, WatchForm};
 use super::place::Place;
-use super::{Files, ServeFlag, files};
+use super::{Files, ServeFlag, files, names};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -101,12 +101,18 @@ pub enum Token {
     Without,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     /// None: the global stream.
     pub agent: Option<String>,
+    /// The number of an event, or names that stand for one.
     pub after: Option<String>,
     pub pace: Pace,
+    pub headers: BTreeMap<String, String>,
+    pub token: Token,
+    /// The error object of a stream that is refused contains this.
+    pub expect_error: Option<Map<String, Value>>,
+    pub expect_http: Option<u16>,
 }
 
 /// How fast a client takes events from its stream.
@@ -159,7 +165,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
             "background",
         ],
     ),
-    ("watch", &[]),
+    ("watch", &["headers", "token", "expect_error", "expect_http"]),
     ("unwatch", &[]),
     ("confirm", &[]),
     ("raw", &["expect_http", "expect_body", "background"]),
@@ -241,7 +247,10 @@ fn when(place: &Place<'_>, form: &StepForm) -> When {
         When::After(name.clone())
     } else if let Some(on) = &form.on {
         let event = match on.strip_prefix("event:") {
-            Some(event) if !event.is_empty() => event,
+            Some(event) if !event.is_empty() => {
+                names::check_event(place, event);
+                event
+            }
             Some(_) | None => {
                 let message = format!("expected an event, found {}", quoted(on));
                 place.refuse_at("on", &message, "write it like \"event:tool_started\"");
@@ -263,16 +272,8 @@ fn read_action(place: &Place<'_>, form: StepForm) -> Action {
     if form.call.is_some() {
         return Action::Call(call(place, form));
     }
-    if let Some(watch) = form.watch {
-        return Action::Watch(Watch {
-            agent: watch.agent,
-            after: watch.after,
-            pace: match watch.pace {
-                None => Pace::AtOnce,
-                Some(PaceForm::Time(time)) => Pace::Each(time),
-                Some(PaceForm::Never) => Pace::Never,
-            },
-        });
+    if form.watch.is_some() {
+        return Action::Watch(watch(place, form));
     }
     if let Some(confirm) = form.confirm {
         let ConfirmForm { tool, decision, agent, delay } = confirm;
@@ -301,6 +302,43 @@ fn read_action(place: &Place<'_>, form: StepForm) -> Action {
     Action::Unwatch
 }
 
+fn watch(place: &Place<'_>, form: StepForm) -> Watch {
+    let WatchForm { agent, after, pace } =
+        form.watch.expect("a watching step says what it watches");
+    if let Some(AfterForm::Named(text)) = &after
+        && !text.contains("${")
+        && text.parse::<u64>().is_err()
+        && let Some(after) = place.get("watch").and_then(|watch| watch.get("after"))
+    {
+        let message = format!("expected the number of an event, found {}", quoted(text));
+        after.refuse(&message, "write it like 5 or \"${seq}\"");
+    }
+    Watch {
+        agent,
+        after: after.map(|after| match after {
+            AfterForm::Seq(seq) => seq.to_string(),
+            AfterForm::Named(text) => text,
+        }),
+        pace: match pace {
+            None => Pace::AtOnce,
+            Some(PaceForm::Time(time)) => Pace::Each(time),
+            Some(PaceForm::Never) => Pace::Never,
+        },
+        headers: form.headers.unwrap_or_default(),
+        token: token(form.token),
+        expect_error: form.expect_error,
+        expect_http: form.expect_http,
+    }
+}
+
+fn token(form: Option<TokenForm>) -> Token {
+    match form {
+        None => Token::Server,
+        Some(TokenForm::Text(text)) => Token::Text(text),
+        Some(TokenForm::Without(_)) => Token::Without,
+    }
+}
+
 fn call(place: &Place<'_>, form: StepForm) -> Call {
     let StepForm { call, agent, params, headers, token, expect, expect_error, save, .. } = form;
     if expect.is_some() && expect_error.is_some() {
@@ -316,11 +354,7 @@ fn call(place: &Place<'_>, form: StepForm) -> Call {
         agent,
         params,
         headers: headers.unwrap_or_default(),
-        token: match token {
-            None => Token::Server,
-            Some(TokenForm::Text(text)) => Token::Text(text),
-            Some(TokenForm::Without(_)) => Token::Without,
-        },
+        token: self::token(token),
         expect: expect.map(CallExpect::Result).or(expect_error.map(CallExpect::Error)),
         expect_http: form.expect_http,
         save: save.unwrap_or_default(),

@@ -66,11 +66,7 @@ impl Substitution {
     pub fn step(&self, step: &Step) -> Result<Step, UnknownName> {
         let action = match &step.action {
             Action::Call(call) => Action::Call(self.call(call)?),
-            Action::Watch(Watch { agent, after, pace }) => Action::Watch(Watch {
-                agent: self.optional(agent.as_ref())?,
-                after: self.optional(after.as_ref())?,
-                pace: *pace,
-            }),
+            Action::Watch(watch) => Action::Watch(self.watch(watch)?),
             Action::Confirm(Confirm { tool, decision, agent, delay }) => Action::Confirm(Confirm {
                 tool: self.text(tool)?,
                 decision: self.text(decision)?,
@@ -92,19 +88,42 @@ impl Substitution {
         Ok(Step { action, ..step.clone() })
     }
 
+    fn watch(&self, watch: &Watch) -> Result<Watch, UnknownName> {
+        let Watch { agent, after, pace, headers, token, expect_error, expect_http } = watch;
+        Ok(Watch {
+            agent: self.optional(agent.as_ref())?,
+            after: self.optional(after.as_ref())?,
+            pace: *pace,
+            headers: self.headers(headers)?,
+            token: self.token(token)?,
+            expect_error: expect_error.as_ref().map(|error| self.members(error)).transpose()?,
+            expect_http: *expect_http,
+        })
+    }
+
+    fn headers(
+        &self,
+        headers: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, UnknownName> {
+        headers.iter().map(|(name, value)| Ok((name.clone(), self.text(value)?))).collect()
+    }
+
+    fn token(&self, token: &Token) -> Result<Token, UnknownName> {
+        Ok(match token {
+            Token::Text(text) => Token::Text(self.text(text)?),
+            Token::Server => Token::Server,
+            Token::Without => Token::Without,
+        })
+    }
+
     fn call(&self, call: &Call) -> Result<Call, UnknownName> {
         let Call { method, agent, params, headers, token, expect, expect_http, save } = call;
-        let header = |(name, value): (&String, &String)| Ok((name.clone(), self.text(value)?));
         Ok(Call {
             method: self.text(method)?,
             agent: self.optional(agent.as_ref())?,
             params: params.as_ref().map(|params| self.members(params)).transpose()?,
-            headers: headers.iter().map(header).collect::<Result<_, _>>()?,
-            token: match token {
-                Token::Text(text) => Token::Text(self.text(text)?),
-                Token::Server => Token::Server,
-                Token::Without => Token::Without,
-            },
+            headers: self.headers(headers)?,
+            token: self.token(token)?,
             expect: match expect {
                 Some(CallExpect::Result(value)) => Some(CallExpect::Result(self.value(value)?)),
                 Some(CallExpect::Error(error)) => Some(CallExpect::Error(self.members(error)?)),

@@ -243,17 +243,7 @@ s.toml:35:6: fault[8].on: expected an event, a point or a file operation, found 
 fn what_comes_later_is_refused_by_name() {
     let text = r#"wire = "anthropic"
 [[step]]
-watch = {}
-[[step]]
-unwatch = true
-[[step]]
 confirm = { tool = "t", decision = "deny" }
-[[step]]
-on = "event:e"
-sleep = "1s"
-[[fault]]
-kind = "crash"
-on = "event:e"
 [[fault]]
 kind = "files"
 files = {}
@@ -263,20 +253,48 @@ name = "m"
 "#;
     let expected = "s.toml:3:1: wire: not yet: the Anthropic wire
   hint: remove it; a later version has it
-s.toml:5:1: step[0].watch: not yet: event streams
+s.toml:5:1: step[0].confirm: not yet: confirmations
   hint: remove it; a later version has it
-s.toml:7:1: step[1].unwatch: not yet: event streams
+s.toml:9:1: fault[0].on: not yet: faults at a file operation
   hint: remove it; a later version has it
-s.toml:9:1: step[2].confirm: not yet: confirmations
-  hint: remove it; a later version has it
-s.toml:11:1: step[3].on: not yet: acting at an event
-  hint: remove it; a later version has it
-s.toml:15:1: fault[0].on: not yet: faults at an event
-  hint: remove it; a later version has it
-s.toml:19:1: fault[1].on: not yet: faults at a file operation
-  hint: remove it; a later version has it
-s.toml:20:3: mcp: not yet: MCP servers
+s.toml:10:3: mcp: not yet: MCP servers
   hint: remove it; a later version has it
 ";
+    assert_eq!(told(text), expected);
+}
+
+#[test]
+fn streams_and_events_are_checked_before_anything_runs() {
+    let text = r#"
+[[step]]
+watch = { agent = "a", after = 5, pace = "never" }
+[[step]]
+watch = { after = "${seq}", pace = "1s" }
+headers = { x-nexus-agent = "a" }
+token = false
+expect_http = 403
+expect_error = { code = -32003 }
+[[step]]
+watch = { after = "soon" }
+[[step]]
+watch = { pace = "seldom", after = -1 }
+expect = {}
+[[step]]
+on = "event:tool_startet"
+sleep = "1s"
+[[fault]]
+kind = "crash"
+on = "event:tool_started"
+agent = "a"
+nth = 2
+[[fault]]
+kind = "crash"
+on = "event:dream"
+[[fault]]
+kind = "crash"
+at = "1s"
+nth = 2
+"#;
+    let expected = r#"?"#;
     assert_eq!(told(text), expected);
 }

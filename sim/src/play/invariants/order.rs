@@ -41,7 +41,10 @@ impl Check for Order {
                 let shown = (seen.server_start, users(messages.iter()));
                 self.shown.insert(request.agent.clone(), shown);
             }
-            Observation::Answered(_) => {}
+            Observation::Answered(_)
+            | Observation::StreamOpened(_)
+            | Observation::Event { .. }
+            | Observation::StreamEnded { .. } => {}
         }
         Vec::new()
     }

@@ -124,9 +124,16 @@ impl Check for Window {
     fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
         match observation {
             Observation::Asked(request) => self.in_request(request, seen),
+            Observation::Event { event, .. } => {
+                let found = holds_any(event.json().as_bytes(), &self.secrets(seen));
+                let told = || format!("a secret stands in an event {}", event.what.name());
+                found.then(told).into_iter().collect()
+            }
             Observation::AskBegan { .. }
             | Observation::AskEnded { .. }
-            | Observation::Answered(_) => Vec::new(),
+            | Observation::Answered(_)
+            | Observation::StreamOpened(_)
+            | Observation::StreamEnded { .. } => Vec::new(),
         }
     }
 

@@ -1,0 +1,125 @@
+//! Whose eyes `on = "event:…"` sees with: a host of its own that reads the global stream from its first
+//! event on, over restarts by its cursor, on a link that takes no time and that no fault touches.
+//! It is there only in runs that wait for an event, and stands in no transcript.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nexus3::client::{ClientError, EventStream, NexusClient};
+use nexus3::event::{Event, Seq};
+use tokio::time::sleep;
+
+use super::OBSERVER;
+use super::observed::{Observation, Observed, Opened, StreamEnd, StreamId};
+use super::server::ServerHost;
+use crate::hosts::TICK;
+use crate::machine::TurmoilNet;
+use crate::scenario::{EventTrigger, Pace};
+
+/// How often each event was heard. Cloning shares it.
+#[derive(Clone, Debug, Default)]
+pub struct Heard {
+    /// By type and agent. Held for one look at a time; nothing is awaited under it.
+    counts: Arc<Mutex<BTreeMap<(&'static str, Option<String>), u64>>>,
+}
+
+impl Heard {
+    /// Whether the event has come that a step or fault waits for.
+    pub fn has(&self, trigger: &EventTrigger) -> bool {
+        let EventTrigger { event, agent, nth } = trigger;
+        let counts = self.counts();
+        let meant = counts.iter().filter(|((name, of), _)| {
+            name == event && (agent.is_none() || agent.as_deref() == of.as_deref())
+        });
+        meant.map(|(_, count)| count).sum::<u64>() >= *nth
+    }
+
+    fn add(&self, event: &Event) {
+        let agent = event.agent_id.as_ref().map(ToString::to_string);
+        *self.counts().entry((event.what.name(), agent)).or_default() += 1;
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<(&'static str, Option<String>), u64>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Observer {
+    pub server: Arc<ServerHost>,
+    pub address: SocketAddr,
+    pub observed: Observed,
+    pub heard: Heard,
+}
+
+impl Observer {
+    /// Reads until its host ends.
+    pub async fn live(self) {
+        let mut cursor = Some(0);
+        for number in 0.. {
+            while !self.server.is_up() {
+                sleep(TICK).await;
+            }
+            let token = self.server.process().token.clone();
+            let net = Arc::new(TurmoilNet::default());
+            let client = NexusClient::new(net, self.address, token).named("observer");
+            match client.events(None, cursor).await {
+                Ok(stream) => self.read(stream, number, &mut cursor).await,
+                // A server that forgot what it told: `events` says so, and what comes is heard.
+                Err(ClientError::Refused { .. }) => cursor = None,
+                Err(_) => {}
+            }
+            sleep(TICK).await;
+        }
+    }
+
+    async fn read(&self, mut stream: EventStream, number: u64, cursor: &mut Option<Seq>) {
+        let id = StreamId { who: OBSERVER.to_owned(), number };
+        let (agent, after, pace) = (None, *cursor, Pace::AtOnce);
+        let opened = Opened { stream: id.clone(), agent, after, pace };
+        self.observed.add(Observation::StreamOpened(opened));
+        let end = loop {
+            match stream.next().await {
+                Some(Ok(event)) => {
+                    self.heard.add(&event);
+                    *cursor = event.seq.or(*cursor);
+                    let (stream, event) = (id.clone(), Box::new(event));
+                    self.observed.add(Observation::Event { stream, event });
+                }
+                Some(Err(ClientError::Timeout { .. })) => break StreamEnd::Silent,
+                Some(Err(_)) => break StreamEnd::Broken,
+                None => break StreamEnd::ByServer,
+            }
+        };
+        self.observed.add(Observation::StreamEnded { stream: id, end });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nexus3::event::What;
+    use nexus3::id::AgentId;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_waited_for_by_type_agent_and_count() {
+        let heard = Heard::default();
+        let tell = |agent: &str| {
+            let agent = AgentId::parse(agent).unwrap();
+            let at = "2026-01-01T00:00:00Z".parse().unwrap();
+            heard.add(&Event::new(&agent, at, What::TurnQueued { position: 0 }));
+        };
+        let has = |event: &str, agent: Option<&str>, nth| {
+            let (event, agent) = (event.to_owned(), agent.map(str::to_owned));
+            heard.has(&EventTrigger { event, agent, nth })
+        };
+        assert!(!has("turn_queued", None, 1));
+        tell("a");
+        tell("b");
+        assert!(has("turn_queued", None, 2) && !has("turn_queued", None, 3));
+        assert!(has("turn_queued", Some("a"), 1) && !has("turn_queued", Some("a"), 2));
+        assert!(!has("turn_started", None, 1) && !has("turn_queued", Some("c"), 1));
+    }
+}
