@@ -10,7 +10,8 @@ use super::kept::{Kept, KeptAgent, KeptRequest};
 use super::sound::{self, Rest};
 use super::told::{Fate, Heard, How, Told};
 use super::{Check, End, Invariant, Seen};
-use crate::scenario::{Fault, FaultKind, Scenario};
+use crate::machine::HOME;
+use crate::scenario::{Action, Fault, FaultKind, Scenario};
 
 #[derive(Debug)]
 pub struct Durable {
@@ -22,7 +23,7 @@ pub struct Durable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promises {
     Made,
-    /// The disk lies, or the configuration asks for less.
+    /// The disk lies, the file changes it behind the server's back, or asks for less.
     None,
 }
 
@@ -37,12 +38,9 @@ impl Durable {
     pub fn new(scenario: &Scenario) -> Self {
         let lies = |fault: &Fault| fault.kind == FaultKind::FsyncLies;
         let sync = scenario.config.get("storage").and_then(|storage| storage.get("sync"));
-        let promises =
-            if sync.is_some_and(|sync| sync == "normal") || scenario.faults.iter().any(lies) {
-                Promises::None
-            } else {
-                Promises::Made
-            };
+        let asks_for_less = sync.is_some_and(|sync| sync == "normal");
+        let is_deceived = scenario.faults.iter().any(lies) || changes_home(scenario);
+        let promises = if asks_for_less || is_deceived { Promises::None } else { Promises::Made };
         let of_disk = |fault: &Fault| match fault.kind {
             FaultKind::DiskFull
             | FaultKind::IoError
@@ -62,6 +60,18 @@ impl Durable {
             if scenario.faults.iter().any(of_disk) { DiskFaults::Some } else { DiskFaults::No };
         Self { promises, disk }
     }
+}
+
+fn changes_home(scenario: &Scenario) -> bool {
+    let by_steps = scenario.steps.iter().filter_map(|step| match &step.action {
+        Action::Files(files) => Some(files),
+        _ => None,
+    });
+    let by_faults = scenario.faults.iter().filter_map(|fault| match &fault.kind {
+        FaultKind::Files(files) => Some(files),
+        _ => None,
+    });
+    by_steps.chain(by_faults).flat_map(|files| files.keys()).any(|path| path.starts_with(HOME))
 }
 
 impl Check for Durable {
