@@ -86,6 +86,7 @@ impl Home {
             Ok(()) => {
                 // What an earlier server wrote there is no longer true.
                 lock.set_len(0).map_err(unusable)?;
+                remove_half_written(dir.as_ref());
                 Ok(Self { path: path.to_owned(), dir, lock })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -113,8 +114,7 @@ impl Home {
         token: &SecretString,
     ) -> Result<PathBuf, HomeError> {
         let name = token_name(port);
-        let temp =
-            format!(".{}.{}", name.display(), world.chance.hex(Use::TempName, TEMP_NAME_HEX));
+        let temp = temp_name(&name, &world.chance.hex(Use::TempName, TEMP_NAME_HEX));
         let written = self.dir.replace(&name, token.expose_secret().as_bytes(), 0o600, &temp);
         written.map_err(|source| HomeError::Write { name: name.clone(), source })?;
         Ok(self.path.join(name))
@@ -155,10 +155,55 @@ pub fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
     parent.dir(Path::new(name))
 }
 
+/// A server that dies while it writes its token leaves the file it was about to put in place. Only
+/// the holder of the lock writes such files, so whatever is found is nobody's any more.
+fn remove_half_written(dir: &dyn Dir) {
+    let entries = dir.list().unwrap_or_default().into_iter();
+    for name in entries.map(|entry| PathBuf::from(entry.name)).filter(|name| is_temp(name)) {
+        if let Err(error) = dir.remove_file(&name) {
+            // It is in nobody's way.
+            tracing::warn!(name = %name.display(), %error, "a half-written file stays behind");
+        }
+    }
+}
+
+/// The name that a token's file has until it is whole.
+fn temp_name(name: &Path, digits: &str) -> String {
+    format!(".{}.{digits}", name.display())
+}
+
+fn is_temp(name: &Path) -> bool {
+    let text = name.to_str().and_then(|text| text.strip_prefix('.')?.rsplit_once('.'));
+    text.is_some_and(|(name, digits)| {
+        name.starts_with("rpc")
+            && name.ends_with(".token")
+            && digits.len() == TEMP_NAME_HEX
+            && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
 fn holder(lock: &dyn File) -> String {
     let text = lock.read_all(LOCK_BYTES_MAX).unwrap_or_default();
     match serde_json::from_slice::<Holder>(&text) {
         Ok(Holder { pid, port }) => format!("process {pid}, port {port}"),
         Err(_) => "it is just starting".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_written_tokens_are_told_from_all_other_files() {
+        for port in [DEFAULT_PORT, 9000] {
+            let temp = temp_name(&token_name(port), "0123456789abcdef");
+            assert!(is_temp(Path::new(&temp)), "{temp}");
+        }
+        for other in
+            ["rpc.token", "server.lock", ".rpc.token", ".rpc.token.0123", ".x.0123456789abcdef"]
+        {
+            assert!(!is_temp(Path::new(other)), "{other}");
+        }
     }
 }
