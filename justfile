@@ -32,6 +32,10 @@ twice *ARGS: build-sim
 crash *ARGS: build-sim
     {{nexus3-sim}} crash {{ARGS}}
 
+# Plants each bug of tests/planted and expects it to be found: `just planted recovery_skipped`.
+planted *NAMES:
+    .ci/planted {{NAMES}}
+
 # Keeps the transcripts of good runs as snapshots: `just bless scenarios/x.toml`.
 bless *ARGS: build-sim
     {{nexus3-sim}} run --bless {{ARGS}}
