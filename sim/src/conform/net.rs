@@ -19,6 +19,8 @@ pub async fn net(world: &World, place: Place) {
     half_a_connection_can_be_closed(world, place).await;
     a_dropped_accept_loses_nobody(world, place).await;
     more_than_any_buffer_passes_both_ways(world, place).await;
+    a_writer_waits_for_a_reader_that_does_not_read(world, place).await;
+    a_waiting_writer_learns_that_its_reader_is_gone(world, place).await;
 }
 
 /// Two ends of one connection: who connected, and who accepted.
@@ -119,4 +121,45 @@ async fn more_than_any_buffer_passes_both_ways(world: &World, place: Place) {
     let all = async { tokio::join!(send, echo, receive) };
     let ((), (), received) = must("a long text passes", all).await;
     assert!(received == original, "a long text arrives in order, {} of {BYTES}", received.len());
+}
+
+/// More than any system keeps for a reader.
+const TOO_MUCH: usize = 64 * 1024 * 1024;
+
+/// Writes until nothing more is taken; returns how much was.
+async fn fill(stream: &mut Box<dyn Stream>) -> usize {
+    let piece = vec![7; 16 * 1024];
+    // A system may have to look at a new connection before it takes the first byte.
+    let first = must("the first bytes are taken", stream.write(&piece)).await;
+    let mut taken = first.expect("a connection takes bytes");
+    while let Some(count) = stream.write(&piece).now_or_never() {
+        taken += count.expect("a connection takes bytes");
+        assert!(taken < TOO_MUCH, "a writer waits for a reader that does not read");
+    }
+    taken
+}
+
+async fn a_writer_waits_for_a_reader_that_does_not_read(world: &World, place: Place) {
+    let (mut near, mut far) = pair(world, place).await;
+    let taken = fill(&mut near).await;
+    let rest = vec![8; 1024 * 1024];
+    let write = async {
+        near.write_all(&rest).await.expect("a reader that reads again makes room");
+        near.shutdown().await.expect("the bytes have an end");
+    };
+    let mut received = Vec::new();
+    let read = async { far.read_to_end(&mut received).await.expect("all of it is read") };
+    let both = async { tokio::join!(write, read) };
+    must("a writer goes on when it is read from", both).await;
+    assert_eq!(received.len(), taken + rest.len(), "what was taken before the wait is not lost");
+    assert!(received[..taken].iter().all(|byte| *byte == 7), "nothing overtakes it");
+}
+
+async fn a_waiting_writer_learns_that_its_reader_is_gone(world: &World, place: Place) {
+    let (mut near, far) = pair(world, place).await;
+    fill(&mut near).await;
+    drop(far);
+    let rest = vec![8; TOO_MUCH];
+    let written = must("a writer does not wait for nobody", near.write_all(&rest)).await;
+    assert!(written.is_err(), "what nobody can read is not written");
 }

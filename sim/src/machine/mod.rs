@@ -11,6 +11,7 @@ mod signals;
 mod tasks;
 mod traffic;
 mod whole;
+mod window;
 
 pub use blocking::Inline;
 pub use chance::{Seeded, SplitMix};

@@ -5,7 +5,8 @@
 //! other hosts stand for the programs of the same machine.
 //!
 //! A message that is kept back waits in its sender's socket, as it would in a system's buffer: the
-//! sender believes it gone, and what it writes next waits behind it.
+//! sender believes it gone, and what it writes next waits behind it. A writer also waits for a reader
+//! that leaves too much unread.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,9 +22,12 @@ use tokio::time::{Sleep, sleep};
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::Traffic;
+use super::window::Windows;
 
 /// As on a real machine with the usual limit.
 const HANDLES_MAX: usize = 1024 * 1024;
+/// How often a writer without room looks whether its reader is gone for good.
+const PROBE_EVERY: Duration = Duration::from_millis(100);
 
 /// The sockets of one host. Cloning shares the count.
 #[derive(Clone, Debug, Default)]
@@ -82,9 +86,12 @@ impl TurmoilNet {
         peer: SocketAddr,
         open: &Arc<AtomicUsize>,
     ) -> Box<dyn Stream> {
+        let near = inner.local_addr().expect("a connection has an address");
+        let windows = Windows::new(near, peer);
         open.fetch_add(1, Ordering::AcqRel);
         let (open, road, dead) = (Arc::clone(open), self.road.clone(), self.dead.clone());
-        Box::new(Connection { inner, open, road, dead, peer, next: Next::Unseen })
+        let (next, probe) = (Next::Unseen, None);
+        Box::new(Connection { inner, open, road, dead, peer, next, windows, probe })
     }
 
     fn is_dead(&self) -> bool {
@@ -155,6 +162,9 @@ struct Connection {
     dead: Option<Dead>,
     peer: SocketAddr,
     next: Next,
+    windows: Windows,
+    /// Runs while there is no room and nobody who would make any.
+    probe: Option<Pin<Box<Sleep>>>,
 }
 
 /// The next message of a connection.
@@ -187,6 +197,18 @@ impl Connection {
         self.dead.as_ref().is_some_and(|dead| dead.0())
     }
 
+    /// Waits where there is no room. A reader that is gone makes none; whether this end has learned of
+    /// that, the network decides: a byte that nobody will ever read finds it out, and does not count.
+    fn poll_without_room(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        while self.windows.reader_is_gone() {
+            let probe = self.probe.get_or_insert_with(|| Box::pin(sleep(PROBE_EVERY)));
+            ready!(probe.as_mut().poll(cx));
+            self.probe = None;
+            ready!(Pin::new(&mut self.inner).poll_write(cx, &[0]))?;
+        }
+        Poll::Pending
+    }
+
     /// How long a message is kept back that nobody has seen yet.
     fn see(&self) -> Duration {
         match (&self.next, &self.road) {
@@ -212,7 +234,10 @@ impl AsyncRead for Connection {
             // The reader learns of it below, in its own words.
             self.next = Next::Unseen;
         }
-        Pin::new(&mut self.inner).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
+        self.windows.read(buffer.filled().len() - before);
+        read
     }
 }
 
@@ -227,13 +252,19 @@ impl AsyncWrite for Connection {
             return Poll::Pending;
         }
         ready!(self.poll_kept_back(cx))?;
+        let Poll::Ready(room) = self.windows.poll_room(cx) else {
+            return self.poll_without_room(cx);
+        };
+        let bytes = &bytes[..bytes.len().min(room)];
         let kept_back = self.see();
         if kept_back.is_zero() {
             self.next = Next::Seen;
             let count = ready!(Pin::new(&mut self.inner).poll_write(cx, bytes));
             self.next = Next::Unseen;
+            self.windows.wrote(*count.as_ref().unwrap_or(&0));
             return Poll::Ready(count);
         }
+        self.windows.wrote(bytes.len());
         let until = Box::pin(sleep(kept_back));
         self.next = Next::KeptBack { until, bytes: bytes.to_vec() };
         // It has not come to its time; this is for being woken then.

@@ -36,7 +36,7 @@ fn more(what: &What) -> String {
             of_batch(batch)
         }
         What::ToolStarted { tool_id, name, params } => {
-            format!("{tool_id} {name} {}", shown(params))
+            format!("{tool_id} {name} {}", params.replace('\n', " "))
         }
         What::ToolCompleted { tool_id, name, success, error, output, .. } => {
             let told = if *success { quiet(output) } else { quiet(error) };

@@ -2,16 +2,25 @@
 
 use super::checker::Survey;
 use super::files;
+use super::kept::Kept;
 use super::theatre::Theatre;
 use crate::scenario::{Expect, Scenario};
 
 /// What is not as `[expect]` says, a sentence each.
-pub fn unmet(theatre: &Theatre, scenario: &Scenario, survey: Option<&Survey>) -> Vec<String> {
+pub fn unmet(
+    theatre: &Theatre,
+    scenario: &Scenario,
+    survey: Option<&Survey>,
+    kept: Option<&Kept>,
+) -> Vec<String> {
     let expect = &scenario.expect;
     let mut findings = files::unexpected(&theatre.server.disk, &expect.files);
-    if let (Some(expected), Some(survey)) = (&expect.agents, survey) {
-        let mut found: Vec<&str> =
-            survey.agents.iter().map(|agent| agent.agent_id.as_str()).collect();
+    // The database also has the dormant ones, and is the same whether they were active at the end.
+    let of_kept = kept.map(|kept| kept.agents.iter().map(String::as_str).collect());
+    let of_survey =
+        survey.map(|survey| survey.agents.iter().map(|agent| agent.agent_id.as_str()).collect());
+    let found: Option<Vec<&str>> = of_kept.or(of_survey);
+    if let (Some(expected), Some(mut found)) = (&expect.agents, found) {
         let mut expected: Vec<&str> = expected.iter().map(String::as_str).collect();
         found.sort_unstable();
         expected.sort_unstable();

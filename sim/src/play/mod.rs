@@ -12,6 +12,7 @@ mod expected; // what the file expects at the end
 mod faults; // what goes wrong when
 mod files; // what is on the disk
 mod invariants; // what holds in every run
+mod kept; // what the database has at the end
 mod log; // what was logged
 mod models; // watches the model host
 mod observed; // what can be seen from outside
@@ -34,6 +35,7 @@ use crash::Crash;
 use director::Director;
 use faults::Faults;
 use invariants::{End, Invariants, Seen};
+use kept::Kept;
 use log::Log;
 use server::ProcessState;
 use theatre::Theatre;
@@ -48,6 +50,8 @@ const CHECKER: &str = "(checker)";
 const OBSERVER: &str = "(observer)";
 /// How long, in virtual time, the calm at the end may take.
 const CALM_MAX: Duration = Duration::from_hours(3);
+/// How long, in virtual time, readers may take to hear the end of their streams.
+const STREAMS_END_MAX: Duration = Duration::from_mins(1);
 
 /// How a run went.
 #[derive(Clone, Debug)]
@@ -122,6 +126,7 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
         faults,
         invariants: Invariants::new(scenario),
         log,
+        kept: None,
     };
     let mut failures = Vec::new();
     let survey = match (run.steps(), aim) {
@@ -133,7 +138,10 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
         }
     };
     match aim {
-        Aim::Whole => failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref())),
+        Aim::Whole => {
+            let kept = run.kept.as_ref();
+            failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref(), kept));
+        }
         Aim::Points { .. } => {}
     }
     epilogue(&run.theatre, survey.as_ref());
@@ -158,6 +166,8 @@ struct Run<'a> {
     faults: Faults,
     invariants: Invariants,
     log: Log,
+    /// What the database has, once the server has ended.
+    kept: Option<Kept>,
 }
 
 impl Run<'_> {
@@ -244,7 +254,16 @@ impl Run<'_> {
             (!theatre.server.is_up()).then_some(())
         });
         let left_behind = match ended {
-            Ok(()) => Some(self.theatre.left_behind()),
+            Ok(()) => {
+                // One that is not told of the end is found by the invariants.
+                let until = self.theatre.elapsed() + STREAMS_END_MAX;
+                let _ = self.wait(until, "a stream does not end", |theatre| {
+                    let reading = theatre.desks.values().any(|desk| desk.is_reading());
+                    (!reading).then_some(())
+                });
+                self.kept = Kept::read(&self.theatre.server.disk);
+                Some(self.theatre.left_behind())
+            }
             Err(problem) => {
                 problems.push(problem);
                 None
@@ -256,7 +275,11 @@ impl Run<'_> {
     fn at_end(&mut self, survey: Option<&Survey>, left_behind: Option<Vec<String>>) {
         self.observe();
         let seen = seen(&self.theatre, &self.director, &self.log);
-        self.invariants.at_end(&seen, &End { survey, left_behind });
+        let end = End { survey, left_behind };
+        self.invariants.at_end(&seen, &end);
+        if let Some(kept) = &self.kept {
+            self.invariants.at_rest(kept, &seen, &end);
+        }
     }
 
     /// Asks the server at rest how it is.

@@ -277,7 +277,7 @@ expect_error = { code = -32003 }
 [[step]]
 watch = { after = "soon" }
 [[step]]
-watch = { pace = "seldom", after = -1 }
+watch = {}
 expect = {}
 [[step]]
 on = "event:tool_startet"
@@ -297,4 +297,10 @@ nth = 2
 "#;
     let expected = r#"?"#;
     assert_eq!(told(text), expected);
+    let expected = r#"s.toml:4:18: step[0].watch.pace: expected "never" or a time, found a string "seldom"
+  hint: write a number and one of ms, s, m, h, such as "20ms" or "1.5s", at most a year
+s.toml:4:36: step[0].watch.after: expected a whole number from 0, found -1
+  hint: choose a number in this range
+"#;
+    assert_eq!(told("[[step]]\nwatch = { pace = \"seldom\", after = -1 }\n"), expected);
 }

@@ -1,16 +1,20 @@
 //! The invariant `answers`: every accepted send has exactly one outcome, and everybody who hears of
-//! it hears the same: its caller, who repeats it, who asks for it later, and the server at rest.
+//! it hears the same: its caller, who repeats it, who asks for it later, the server at rest, and
+//! whoever reads its last event, of which there is one.
 
 use std::collections::BTreeMap;
 
 use nexus3::code::ErrorObject;
+use nexus3::event::What;
 use nexus3::rpc::code::Code;
 use nexus3::rpc::method::{GetRequestResult, RequestStatus, SendResult};
 use serde_json::Value;
 
+use super::journal::{Life, Turn, lives};
 use super::{Check, End, Invariant, Observation, Seen};
 use crate::play::checker::Survey;
 use crate::play::director::{Sending, Told};
+use crate::play::kept::Kept;
 use crate::play::observed::Answer;
 
 #[derive(Debug, Default)]
@@ -74,6 +78,90 @@ impl Check for Answers {
         let mut found = self.after_step(seen);
         found.extend(end.survey.into_iter().flat_map(|survey| compare(survey, seen)));
         found
+    }
+
+    fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, end: &End<'_>) -> Vec<String> {
+        let lives = lives(kept);
+        let mut found = Vec::new();
+        for life in &lives {
+            // Only a server that came to rest has ended all turns.
+            let open = |turn: &&Turn| !turn.ends.is_empty() || end.survey.is_some();
+            let problems = life.turns.iter().filter(open).filter_map(|turn| {
+                let count = turn.ends.len();
+                let problem = format!("it has {count} last events");
+                (count != 1).then(|| format!("{} of {}: {problem}", turn.request, life.agent))
+            });
+            found.extend(problems);
+        }
+        for sending in seen.sendings {
+            let problem = against_events(sending, &lives, kept);
+            found.extend(
+                problem.map(|what| format!("{} of {}: {what}", sending.request, sending.agent)),
+            );
+        }
+        let requests = end.survey.into_iter().flat_map(|survey| &survey.requests);
+        for ((agent, request), known) in requests {
+            let turn =
+                Life::only(&lives, agent.as_str()).and_then(|life| life.find(request.as_str()));
+            let last = turn.and_then(|turn| turn.ends.first());
+            if let (Some((_, last)), Some(known)) = (last, known)
+                && !tells(last, known.result.as_ref().map(of_result).as_ref(), known.error.as_ref())
+            {
+                found.push(format!("{request} of {agent}: its last event says otherwise"));
+            }
+        }
+        found
+    }
+}
+
+/// How what a caller was told differs from the events of the turn.
+fn against_events(sending: &Sending, lives: &[Life], kept: &Kept) -> Option<String> {
+    let agent = sending.agent.as_str();
+    if kept.forgotten.contains_key(agent) {
+        return None;
+    }
+    let turn = Life::only(lives, agent).map(|life| life.find(sending.request.as_str()))?;
+    let taken = matches!(sending.outcome, Told::Result(_) | Told::Accepted);
+    let Some(turn) = turn else {
+        return taken.then(|| "it was taken and has no event".to_owned());
+    };
+    let (_, last) = turn.ends.first()?;
+    let same = match &sending.outcome {
+        Told::Result(result) => tells(last, Some(result), None),
+        // What could not be written down may be written down later, as something else.
+        Told::Error(error) if is_of_storage(error) => true,
+        Told::Error(error) if error.code == Code::Outside.number() => {
+            tells(last, None, Some(error))
+        }
+        Told::Error(_) | Told::Accepted | Told::Nothing => true,
+    };
+    (!same).then(|| "its caller was told otherwise than its last event says".to_owned())
+}
+
+fn is_of_storage(error: &ErrorObject) -> bool {
+    error.data.as_ref().is_some_and(|data| data["kind"] == "storage")
+}
+
+/// Whether a last event says the same as a result or an error.
+fn tells(
+    last: &What,
+    result: Option<&Value>,
+    error: Option<&ErrorObject>,
+) -> bool {
+    match last {
+        What::TurnCompleted { content, halted, finish_reason, usage } => {
+            result.is_some_and(|result| {
+                result["content"] == **content
+                    && result["halted_at_iteration_limit"] == *halted
+                    && result["finish_reason"] == **finish_reason
+                    && Some(&result["usage"]) == serde_json::to_value(usage).ok().as_ref()
+            })
+        }
+        What::TurnCancelled(_) => result.is_some_and(|result| result["cancelled"] == true),
+        What::TurnFailed(ended) | What::TurnInterrupted(ended) => {
+            error.is_some() && ended.error.as_ref() == error
+        }
+        _ => false,
     }
 }
 

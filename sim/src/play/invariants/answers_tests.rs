@@ -4,7 +4,9 @@ use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Usage;
 use nexus3::rpc::wire::ErrorObject;
 
-use super::super::seen_tests::{Run, answered, sending, survey};
+use super::super::seen_tests::{
+    Run, answered, cancelled, ended, kept, queued, sending, started, survey,
+};
 use super::*;
 
 fn request(id: &str) -> RequestId {
@@ -99,4 +101,42 @@ fn an_ended_request_keeps_its_outcome() {
     assert_eq!(answers.after_step(&run.seen()), Vec::<String>::new());
     let found = ["r1 of scout: it was told two outcomes"];
     assert_eq!(answers.on(&ended("no"), &run.seen()), found);
+}
+
+fn at_rest(run: &Run, events: &[(&str, What)], known: Option<GetRequestResult>) -> Vec<String> {
+    let mut survey = survey("scout", &[]);
+    survey.requests.insert((AgentId::parse("scout").unwrap(), request("r1")), known);
+    let end = End { survey: Some(&survey), left_behind: None };
+    Answers::default().at_rest(&kept(events), &run.seen(), &end)
+}
+
+#[test]
+fn every_send_that_was_taken_has_one_last_event() {
+    let taken = || run(Told::Accepted);
+    let (begins, ends) = ([("r1", queued()), ("r1", started())], ("r1", ended("yes")));
+    let [first, second] = begins.clone();
+    let good = at_rest(&taken(), &[first, second, ends.clone()], None);
+    assert_eq!(good, Vec::<String>::new());
+    assert_eq!(at_rest(&taken(), &begins, None), ["r1 of scout: it has 0 last events"]);
+    let twice = at_rest(&taken(), &[("r1", queued()), ends.clone(), ("r1", cancelled())], None);
+    assert_eq!(twice, ["r1 of scout: it has 2 last events"]);
+    let other = [("r2", queued()), ("r2", ended("yes"))];
+    assert_eq!(at_rest(&taken(), &other, None), ["r1 of scout: it was taken and has no event"]);
+    let refused = run(Told::Error(error(-32002)));
+    assert_eq!(at_rest(&refused, &other, None), Vec::<String>::new());
+}
+
+#[test]
+fn the_last_event_says_what_everybody_is_told() {
+    let events = [("r1", queued()), ("r1", ended("yes"))];
+    let found = ["r1 of scout: its caller was told otherwise than its last event says"];
+    assert_eq!(at_rest(&run(told("yes")), &events, None), Vec::<String>::new());
+    assert_eq!(at_rest(&run(told("no")), &events, None), found);
+    assert_eq!(at_rest(&run(Told::Error(error(-32000))), &events, None), found);
+    let kept = |content| Some(known(RequestStatus::Completed, Some(completed("r1", content))));
+    assert_eq!(at_rest(&run(Told::Nothing), &events, kept("yes")), Vec::<String>::new());
+    let found = ["r1 of scout: its last event says otherwise"];
+    assert_eq!(at_rest(&run(Told::Nothing), &events, kept("no")), found);
+    let events = [("r1", queued()), ("r1", cancelled())];
+    assert_eq!(at_rest(&run(Told::Nothing), &events, kept("yes")), found);
 }

@@ -6,11 +6,13 @@ mod answers; // one answer to each send
 mod bounds; // nothing is left, and no limit is exceeded
 mod conversation; // a model request as messages
 mod durable; // what was told stays
+mod events; // streams tell everything once
+mod journal; // kept events as turns
 mod kept; // the database, read from outside
 mod once; // no effect twice
 mod order; // one turn at a time, in order
 mod pairs; // each tool call with its result
-mod schema; // answers as published
+mod schema; // answers and events as published
 mod sound; // what the database alone must keep
 mod told; // what clients asked for and were told
 mod window; // no secret anywhere
@@ -22,6 +24,7 @@ use secrecy::SecretString;
 
 use super::checker::Survey;
 use super::director::{Made, Sending};
+use super::kept::Kept;
 use super::log::Log;
 use super::observed::Observation;
 use super::server::ProcessState;
@@ -79,6 +82,11 @@ pub trait Check {
     fn at_end(&mut self, _: &Seen<'_>, _: &End<'_>) -> Vec<String> {
         Vec::new()
     }
+
+    /// Compares with what the database keeps, once the server has ended.
+    fn at_rest(&mut self, _: &Kept, _: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What does not hold, with the invariant it belongs to.
@@ -114,6 +122,7 @@ impl Invariants {
             Box::new(order::Order::default()),
             Box::new(once::Once::default()),
             Box::new(durable::Durable::new(scenario)),
+            Box::new(events::Events::default()),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(schema::Schema::new()),
@@ -131,6 +140,10 @@ impl Invariants {
 
     pub fn at_end(&mut self, seen: &Seen<'_>, end: &End<'_>) {
         self.each(|check| check.at_end(seen, end));
+    }
+
+    pub fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, end: &End<'_>) {
+        self.each(|check| check.at_rest(kept, seen, end));
     }
 
     /// What does not hold and may not be broken, in the order in which it was found.

@@ -1,13 +1,15 @@
 //! The invariant `order`: one turn of an agent at a time, in order of acceptance. Turns are seen by
-//! the models they ask, and by the request ids in the messages they begin with.
+//! the models they ask, by the request ids in the messages they begin with, and by their events.
 
 use std::collections::BTreeMap;
 
 use nexus3::id::RequestId;
 use nexus3::message::Message;
 
+use super::journal::{Life, Turn, lives};
 use super::{Check, End, Invariant, Observation, Seen, conversation};
 use crate::play::director::{Sending, Told};
+use crate::play::kept::Kept;
 
 #[derive(Debug, Default)]
 pub struct Order {
@@ -67,6 +69,35 @@ impl Check for Order {
         }
         found
     }
+
+    fn at_rest(&mut self, kept: &Kept, _: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        lives(kept).iter().flat_map(by_events).collect()
+    }
+}
+
+/// What the events of an agent say about the order of its turns.
+fn by_events(life: &Life) -> Vec<String> {
+    let Life { agent, turns } = life;
+    let mut started: Vec<&Turn> = turns.iter().filter(|turn| turn.started.is_some()).collect();
+    started.sort_by_key(|turn| turn.started);
+    let mut found = Vec::new();
+    for pair in started.windows(2) {
+        let [first, second] = pair else { continue };
+        if second.queued < first.queued {
+            found.push(format!(
+                "{agent}: {} started before {}, which was queued earlier",
+                first.request, second.request
+            ));
+        }
+        let first_end = first.ends.first().map(|(seq, _)| *seq);
+        if first_end.is_none_or(|end| Some(end) > second.started) {
+            found.push(format!("{agent}: {} started while {} ran", second.request, first.request));
+        }
+    }
+    let unqueued =
+        started.iter().filter(|turn| turn.queued.is_none_or(|seq| Some(seq) > turn.started));
+    found.extend(unqueued.map(|turn| format!("{agent}: {} started unqueued", turn.request)));
+    found
 }
 
 /// The turns of an agent that ran before one that was accepted earlier. Which came first is known
@@ -109,9 +140,10 @@ fn users<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use nexus3::event::What;
     use serde_json::json;
 
-    use super::super::seen_tests::{Run, asked, sending, survey};
+    use super::super::seen_tests::{Run, asked, ended, kept, queued, sending, started, survey};
     use super::*;
 
     fn user(content: &str) -> serde_json::Value {
@@ -138,6 +170,30 @@ mod tests {
         assert_eq!(found, ["scout: r2 ran before r1"]);
         let at_once = check([("r1", 0), ("r2", 0)], ["two r2", "one r1"]);
         assert_eq!(at_once, Vec::<String>::new(), "who came first is not known");
+    }
+
+    #[test]
+    fn events_show_one_turn_after_another() {
+        let check = |events: &[(&str, What)]| {
+            let end = End { survey: None, left_behind: None };
+            Order::default().at_rest(&kept(events), &Run::default().seen(), &end)
+        };
+        let (one, two) = (("r1", queued()), ("r2", queued()));
+        let turn = |id| [(id, started()), (id, ended("x"))];
+        let good = [vec![one.clone(), two.clone()], turn("r1").to_vec(), turn("r2").to_vec()];
+        assert_eq!(check(&good.concat()), Vec::<String>::new());
+        let overtaken = [vec![one.clone(), two.clone()], turn("r2").to_vec(), turn("r1").to_vec()];
+        assert_eq!(
+            check(&overtaken.concat()),
+            ["scout: r2 started before r1, which was queued earlier"]
+        );
+        let [r1_starts, r1_ends] = turn("r1");
+        let [r2_starts, r2_ends] = turn("r2");
+        assert_eq!(
+            check(&[one.clone(), two.clone(), r1_starts, r2_starts, r1_ends, r2_ends]),
+            ["scout: r2 started while r1 ran"]
+        );
+        assert_eq!(check(&turn("r1")), ["scout: r1 started unqueued"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The invariant `schema`: every answer fits the published document.
+//! The invariant `schema`: every answer and every event fits the published document.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,13 @@ use jsonschema::Validator;
 use nexus3::rpc::openrpc;
 use serde_json::{Value, json};
 
-use super::{Check, Invariant, Observation, Seen};
+use super::{Check, End, Invariant, Observation, Seen};
+use crate::play::kept::Kept;
 use crate::play::observed::Answer;
 
 pub struct Schema {
     results: BTreeMap<String, Validator>,
+    event: Validator,
 }
 
 impl std::fmt::Debug for Schema {
@@ -25,17 +27,29 @@ impl Schema {
         let methods = document["methods"].as_array().into_iter().flatten();
         let results = methods.map(|method| {
             let name = method["name"].as_str().expect("a method has a name").to_owned();
-            let mut schema = method["result"]["schema"].clone();
-            if schema.is_boolean() {
-                schema = json!({});
-            }
-            // References lead to where they lead in the whole document.
-            schema["components"] = document["components"].clone();
-            let validator = jsonschema::validator_for(&schema);
-            (name, validator.expect("the document's schemas are schemas"))
+            (name, validator(&method["result"]["schema"], &document))
         });
-        Self { results: results.collect() }
+        let results = results.collect();
+        Self { results, event: validator(&document["x-events"]["schema"], &document) }
     }
+
+    fn event(&self, event: &Value) -> Vec<String> {
+        let told = |error: jsonschema::ValidationError<'_>| {
+            format!(
+                "an event {} at {:?} does not fit",
+                event["type"],
+                error.instance_path().as_str()
+            )
+        };
+        self.event.iter_errors(event).take(1).map(told).collect()
+    }
+}
+
+/// References lead to where they lead in the whole document.
+fn validator(schema: &Value, document: &Value) -> Validator {
+    let mut schema = if schema.is_boolean() { json!({}) } else { schema.clone() };
+    schema["components"] = document["components"].clone();
+    jsonschema::validator_for(&schema).expect("the document's schemas are schemas")
 }
 
 impl Check for Schema {
@@ -44,8 +58,13 @@ impl Check for Schema {
     }
 
     fn on(&mut self, observation: &Observation, _: &Seen<'_>) -> Vec<String> {
-        let Observation::Answered(Answer { method, result: Ok(result), .. }) = observation else {
-            return Vec::new();
+        let (method, result) = match observation {
+            Observation::Answered(Answer { method, result: Ok(result), .. }) => (method, result),
+            Observation::Event { event, .. } => {
+                let event = serde_json::to_value(event).expect("an event has only string keys");
+                return self.event(&event);
+            }
+            _ => return Vec::new(),
         };
         let validator = self.results.get(method);
         let errors = validator.into_iter().flat_map(|validator| validator.iter_errors(result));
@@ -54,12 +73,19 @@ impl Check for Schema {
         };
         errors.take(1).map(told).collect()
     }
+
+    fn at_rest(&mut self, kept: &Kept, _: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        // As they were written, which is how they are told.
+        let read = |json: &str| serde_json::from_str(json).unwrap_or_default();
+        kept.events.iter().flat_map(|kept| self.event(&read(&kept.json))).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::seen_tests::{Run, answered};
     use super::*;
+    use crate::play::kept::KeptEvent;
 
     #[test]
     fn an_answer_that_is_not_as_published_is_seen() {
@@ -70,5 +96,21 @@ mod tests {
             check(json!({"agents": 3})),
             ["the result of list_agents at /agents does not fit"]
         );
+    }
+
+    #[test]
+    fn an_event_that_is_not_as_published_is_seen() {
+        let (run, mut schema) = (Run::default(), Schema::new());
+        let mut check = |json: &str| {
+            let kept = KeptEvent { seq: 1, json: json.to_owned(), event: None };
+            let kept = Kept { events: vec![kept], ..Kept::default() };
+            schema.at_rest(&kept, &run.seen(), &End { survey: None, left_behind: None })
+        };
+        let envelope = r#""agent_id":"scout","at":"2025-01-01T00:00:00.000Z","seq":1"#;
+        let fits = format!(r#"{{"type":"turn_queued","position":0,"request_id":"r1",{envelope}}}"#);
+        assert_eq!(check(&fits), Vec::<String>::new());
+        let without = format!(r#"{{"type":"turn_queued",{envelope}}}"#);
+        assert_eq!(check(&without), [r#"an event "turn_queued" at "" does not fit"#]);
+        assert_eq!(check("no JSON"), [r#"an event null at "" does not fit"#]);
     }
 }

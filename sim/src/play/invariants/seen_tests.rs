@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use nexus3::event::{Ended, Event, What};
 use nexus3::id::{AgentId, RequestId};
+use nexus3::message::Usage;
 use nexus3::rpc::wire::ErrorObject;
 use secrecy::SecretString;
 use serde_json::Value;
 
 use super::super::checker::Survey;
 use super::super::director::{Made, Sending, Told};
+use super::super::kept::{Kept, KeptEvent};
 use super::super::log::Log;
 use super::super::observed::{Answer, Observation, Request};
 use super::super::server::ProcessState;
@@ -130,4 +133,42 @@ pub fn made(
     };
     let (made, ended) = (Duration::from_secs(at), Some(Duration::from_secs(at + 1)));
     Made { call, server_start: 1, made, ended, answer }
+}
+
+/// The kept events of the agent `scout`, after its creation: one of a turn each.
+pub fn kept(events: &[(&str, What)]) -> Kept {
+    let created = (None, What::AgentCreated { parent_agent_id: None });
+    let of_turns = events.iter().map(|(id, what)| (Some(*id), what.clone()));
+    let all = std::iter::once(created).chain(of_turns).zip(1..);
+    let events = all.map(|((id, what), seq)| {
+        let event = event(id, what, Some(seq));
+        KeptEvent { seq, json: event.json(), event: Some(event) }
+    });
+    Kept { events: events.collect(), ..Kept::default() }
+}
+
+/// An event of the agent `scout`.
+pub fn event(request: Option<&str>, what: What, seq: Option<u64>) -> Event {
+    let request_id = request.map(|id| RequestId::parse(id).unwrap());
+    let event = Event::new(&AgentId::parse("scout").unwrap(), Timestamp::UNIX_EPOCH, what);
+    Event { request_id, seq, ..event }
+}
+
+pub fn queued() -> What {
+    What::TurnQueued { position: 0 }
+}
+
+pub fn started() -> What {
+    let (content, source) = ("go".into(), "client".to_owned());
+    What::TurnStarted { content, source, source_agent_id: None }
+}
+
+pub fn ended(content: &str) -> What {
+    let (content, finish_reason) = (content.into(), "stop".to_owned());
+    What::TurnCompleted { content, halted: false, finish_reason, usage: Usage::default() }
+}
+
+pub fn cancelled() -> What {
+    let (reason, partial) = ("cancelled".to_owned(), String::new());
+    What::TurnCancelled(Ended { reason, error: None, partial })
 }

@@ -1,0 +1,266 @@
+//! The invariant `events`: on every stream `seq` only grows; whoever has a cursor is told each durable
+//! event after it once and in order, and so is whoever comes back with one; what is told is kept, and
+//! kept as it was told; live events splice to the final text, and none follows its turn's last event.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nexus3::event::{Event, Seq, What};
+use nexus3::limits::STREAM_BUFFER_BYTES_MAX;
+use serde_json::Value;
+
+use super::{Check, End, Invariant, Observation, Seen};
+use crate::play::OBSERVER;
+use crate::play::kept::Kept;
+use crate::play::observed::{Opened, StreamEnd, StreamId};
+use crate::scenario::Pace;
+
+#[derive(Debug, Default)]
+pub struct Events {
+    streams: BTreeMap<StreamId, Stream>,
+    /// Every durable event that anybody was told, as it was told first.
+    told: BTreeMap<Seq, Event>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    opened: Opened,
+    /// The start of the server that it was opened at.
+    server_start: u64,
+    last: Seq,
+    seen: BTreeSet<Seq>,
+    gaps: Vec<(Seq, Seq)>,
+    /// The text of each turn that runs, as far as it was told, by agent and request.
+    texts: BTreeMap<(String, String), String>,
+    ended_turns: BTreeSet<(String, String)>,
+    /// The bytes of all its events.
+    bytes: usize,
+    last_name: &'static str,
+    end: Option<StreamEnd>,
+}
+
+/// The last event of every stream that ends with the server, and of one whose agent is gone.
+const STOPPING: &str = "server_stopping";
+const GONE: &str = "agent_destroyed";
+
+impl Check for Events {
+    fn invariant(&self) -> Invariant {
+        Invariant::Events
+    }
+
+    fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
+        match observation {
+            Observation::StreamOpened(opened) => {
+                let stream = Stream::new(opened.clone(), seen.server_start);
+                self.streams.insert(opened.stream.clone(), stream);
+                Vec::new()
+            }
+            Observation::Event { stream, event } => self.hear(stream, event),
+            Observation::StreamEnded { stream, end } => {
+                if let Some(stream) = self.streams.get_mut(stream) {
+                    stream.end = Some(*end);
+                }
+                Vec::new()
+            }
+            Observation::AskBegan { .. }
+            | Observation::AskEnded { .. }
+            | Observation::Asked(_)
+            | Observation::Answered(_) => Vec::new(),
+        }
+    }
+
+    fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        let mut found = self.against(kept);
+        let all = self.all(kept);
+        for stream in self.streams.values() {
+            let missing = stream.missing(&all, seen.server_start);
+            let problems = missing.into_iter().chain(stream.unfinished().map(str::to_owned));
+            found.extend(problems.map(|problem| format!("{}: {problem}", stream.name())));
+        }
+        found
+    }
+}
+
+impl Events {
+    fn hear(&mut self, id: &StreamId, event: &Event) -> Vec<String> {
+        let stream = self.streams.get_mut(id).expect("a stream is opened before it tells anything");
+        let mut found = stream.take(event);
+        let name = stream.name();
+        if let Some(seq) = event.seq {
+            let first = self.told.entry(seq).or_insert_with(|| event.clone());
+            if first != event {
+                found.push(format!("#{seq} was another event before"));
+            }
+        }
+        found.into_iter().map(|problem| format!("{name}: {problem}")).collect()
+    }
+
+    /// What was told and is not kept as it was told.
+    fn against(&self, kept: &Kept) -> Vec<String> {
+        let by_seq: BTreeMap<Seq, &str> =
+            kept.events.iter().map(|kept| (kept.seq, kept.json.as_str())).collect();
+        let problem = |(seq, event): (&Seq, &Event)| match by_seq.get(seq) {
+            Some(json) => {
+                let kept: Option<Value> = serde_json::from_str(json).ok();
+                let told = serde_json::to_value(event).ok();
+                (kept != told).then(|| format!("#{seq} is kept otherwise than it was told"))
+            }
+            None if kept.is_forgotten(&agent(event), *seq) => None,
+            None => Some(format!("#{seq} was told and is not kept")),
+        };
+        self.told.iter().filter_map(problem).collect()
+    }
+
+    /// Whose each durable event is that there ever was, as far as it is known.
+    fn all(&self, kept: &Kept) -> BTreeMap<Seq, String> {
+        let kept = kept.events.iter().filter_map(|kept| Some((kept.seq, kept.event.as_ref()?)));
+        let told = self.told.iter().map(|(seq, event)| (*seq, event));
+        kept.chain(told).map(|(seq, event)| (seq, agent(event))).collect()
+    }
+}
+
+impl Stream {
+    fn new(opened: Opened, server_start: u64) -> Self {
+        Self {
+            last: opened.after.unwrap_or(0),
+            opened,
+            server_start,
+            seen: BTreeSet::new(),
+            gaps: Vec::new(),
+            texts: BTreeMap::new(),
+            ended_turns: BTreeSet::new(),
+            bytes: 0,
+            last_name: "",
+            end: None,
+        }
+    }
+
+    fn name(&self) -> String {
+        let StreamId { who, number } = &self.opened.stream;
+        let what = self.opened.agent.as_deref().unwrap_or("everything");
+        format!("stream {number} of {who}, of {what}")
+    }
+
+    fn take(&mut self, event: &Event) -> Vec<String> {
+        let mut found = Vec::new();
+        let name = event.what.name();
+        if self.last_name == STOPPING {
+            found.push(format!("{name} follows {STOPPING}"));
+        }
+        if event.seq.is_some() != event.what.is_durable() {
+            found.push(format!("{name} has a number, or has none, against its nature"));
+        }
+        if let (Some(of), Some(agent)) = (&self.opened.agent, &event.agent_id)
+            && of != agent.as_str()
+        {
+            found.push(format!("{name} is of {agent}"));
+        }
+        if let Some(seq) = event.seq {
+            if seq <= self.last {
+                found.push(format!("#{seq} comes after #{}", self.last));
+            }
+            self.last = seq;
+            self.seen.insert(seq);
+        }
+        (self.last_name, self.bytes) = (name, self.bytes + event.json().len());
+        found.extend(self.follow(event));
+        found
+    }
+
+    /// Follows the texts of turns.
+    fn follow(&mut self, event: &Event) -> Option<String> {
+        let name = event.what.name();
+        let Some(request) = event.request_id.as_ref().map(ToString::to_string) else {
+            match &event.what {
+                What::StreamGap { from, to } => self.gaps.push((*from, *to)),
+                // An agent that is made anew may be asked for the same turns.
+                What::AgentCreated { .. } => {
+                    let of = agent(event);
+                    self.ended_turns.retain(|(agent, _)| *agent != of);
+                }
+                _ => {}
+            }
+            return None;
+        };
+        let turn = (agent(event), request.clone());
+        if self.ended_turns.contains(&turn) {
+            return Some(format!("{name} of {request} comes after its last event"));
+        }
+        match &event.what {
+            What::TurnStarted { .. } => drop(self.texts.insert(turn, String::new())),
+            What::ContentChunk { text, offset } => {
+                let known = self.texts.entry(turn).or_default();
+                if known.chars().count() != *offset {
+                    let known = known.chars().count();
+                    return Some(format!("{request} goes on at {offset} and is known to {known}"));
+                }
+                known.push_str(text);
+            }
+            What::TurnSnapshot { text, offset } => {
+                let known = self.texts.insert(turn, text.clone()).unwrap_or_default();
+                if text.chars().count() != *offset || !text.starts_with(&known) {
+                    return Some(format!("the snapshot of {request} is not its text so far"));
+                }
+            }
+            what => {
+                let last = what.turn_text()?;
+                self.ended_turns.insert(turn.clone());
+                let known = self.texts.remove(&turn)?;
+                let fits = if self.is_whole() { last == known } else { last.starts_with(&known) };
+                if !fits {
+                    return Some(format!("the last text of {request} is not what was told of it"));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether nothing that it should tell can have been left out for its slowness.
+    fn is_whole(&self) -> bool {
+        self.opened.after.is_none()
+            && self.opened.pace == Pace::AtOnce
+            && self.bytes < STREAM_BUFFER_BYTES_MAX
+    }
+
+    /// What it should have told, up to where it came, or to the end if it came to the end of the last
+    /// server.
+    fn missing(&self, all: &BTreeMap<Seq, String>, last_start: u64) -> Option<String> {
+        let first = self.opened.after.map(|after| after + 1).or_else(|| self.seen.first().copied());
+        let to_the_end = self.last_name == STOPPING && self.server_start == last_start;
+        let to = if to_the_end { Seq::MAX } else { self.last };
+        let of = self.opened.agent.as_deref();
+        let concerned = all.range(first?..).take_while(|(seq, _)| **seq <= to);
+        let concerned = concerned.filter(|(_, agent)| of.is_none_or(|of| of == *agent));
+        let told = |seq: &Seq| {
+            self.seen.contains(seq) || self.gaps.iter().any(|(from, to)| from <= seq && seq <= to)
+        };
+        let missing = concerned.map(|(seq, _)| seq).find(|seq| !told(seq));
+        missing.map(|seq| format!("#{seq} was not told"))
+    }
+
+    /// How it did not end as it should, once the server has.
+    fn unfinished(&self) -> Option<&'static str> {
+        // Nobody waits until the observer has read to the end, nor for those who take their time.
+        if self.opened.stream.who == OBSERVER || self.opened.pace != Pace::AtOnce {
+            return None;
+        }
+        match self.end {
+            None => Some("it did not end with the server"),
+            Some(StreamEnd::ByServer) => {
+                let explained = [STOPPING, GONE].contains(&self.last_name);
+                // What is kept of an agent that is gone may end with anything.
+                (!explained && self.opened.after.is_none())
+                    .then_some("it ended, and nothing said why")
+            }
+            Some(StreamEnd::Silent | StreamEnd::Broken | StreamEnd::Closed) => None,
+        }
+    }
+}
+
+/// Whose event it is; empty for the server's own.
+fn agent(event: &Event) -> String {
+    event.agent_id.as_ref().map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "events_tests.rs"]
+mod tests;
