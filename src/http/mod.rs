@@ -65,7 +65,7 @@ pub async fn serve(
     connections_max: usize,
     stop: CancellationToken,
 ) {
-    let connections = TaskTracker::new();
+    let (connections, cut) = (TaskTracker::new(), CancellationToken::new());
     let places = Arc::new(Semaphore::new(connections_max));
     let refusals = Arc::new(Semaphore::new(REFUSALS_AT_ONCE_MAX));
     loop {
@@ -83,14 +83,19 @@ pub async fn serve(
             },
         };
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            connections.spawn(connection(stream, Arc::clone(&service), stop.clone(), place));
+            let served = connection(stream, Arc::clone(&service), stop.clone(), place);
+            connections.spawn(cut.clone().run_until_cancelled_owned(served));
         } else if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
             connections.spawn(refuse(stream, place));
         }
     }
     drop(listener);
     connections.close();
-    let _ = timeout(CLOSE_CONNECTIONS_MAX, connections.wait()).await;
+    if timeout(CLOSE_CONNECTIONS_MAX, connections.wait()).await.is_err() {
+        // Whoever has not taken its last answer by now is not waited for.
+        cut.cancel();
+        connections.wait().await;
+    }
 }
 
 async fn connection(
