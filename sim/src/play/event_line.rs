@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::transcript::shown;
 
-const NAME_WIDTH: usize = 15;
+const NAME_WIDTH: usize = 16;
 const SEQ_WIDTH: usize = 4;
 
 pub fn told(event: &Event) -> String {
@@ -109,23 +109,23 @@ mod tests {
         };
         assert_eq!(
             told(&event(started, Some(5))),
-            r#"⇠ turn_started      #5 scout r1 "Hello" from alice"#
+            r#"⇠ turn_started       #5 scout r1 "Hello" from alice"#
         );
         let chunk = What::ContentChunk { text: "lo".to_owned(), offset: 3 };
-        assert_eq!(told(&event(chunk, None)), r#"⇠ content_chunk      · scout r1 @3 "lo""#);
+        assert_eq!(told(&event(chunk, None)), r#"⇠ content_chunk       · scout r1 @3 "lo""#);
         let tools = vec![BatchTool { tool_id: "c1".to_owned(), name: "echo".to_owned() }];
         let batch = What::BatchStarted(Batch { tools, parallel: true });
         assert_eq!(
             told(&event(batch, Some(123))),
-            "⇠ batch_started   #123 scout r1 together [c1 echo]"
+            "⇠ batch_started    #123 scout r1 together [c1 echo]"
         );
         let ended = Ended { reason: "cancelled".to_owned(), error: None, partial: "so".to_owned() };
         assert_eq!(
             told(&event(What::TurnCancelled(ended), Some(7))),
-            r#"⇠ turn_cancelled    #7 scout r1 cancelled so far "so""#
+            r#"⇠ turn_cancelled     #7 scout r1 cancelled so far "so""#
         );
         let stopping =
             Event { agent_id: None, request_id: None, ..event(What::ServerStopping {}, None) };
-        assert_eq!(told(&stopping), "⇠ server_stopping    ·");
+        assert_eq!(told(&stopping), "⇠ server_stopping     ·");
     }
 }

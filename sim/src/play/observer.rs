@@ -17,11 +17,14 @@ use crate::hosts::TICK;
 use crate::machine::TurmoilNet;
 use crate::scenario::{EventTrigger, Pace};
 
+/// By type and agent.
+type Counts = BTreeMap<(&'static str, Option<String>), u64>;
+
 /// How often each event was heard. Cloning shares it.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
-    /// By type and agent. Held for one look at a time; nothing is awaited under it.
-    counts: Arc<Mutex<BTreeMap<(&'static str, Option<String>), u64>>>,
+    /// Held for one look at a time; nothing is awaited under it.
+    counts: Arc<Mutex<Counts>>,
 }
 
 impl Heard {
@@ -40,7 +43,7 @@ impl Heard {
         *self.counts().entry((event.what.name(), agent)).or_default() += 1;
     }
 
-    fn counts(&self) -> MutexGuard<'_, BTreeMap<(&'static str, Option<String>), u64>> {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

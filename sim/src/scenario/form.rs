@@ -145,7 +145,7 @@ pub(super) struct StepForm {
     pub(super) at: Option<Time>,
     /// The background step after whose end it runs.
     pub(super) after: Option<String>,
-    /// The event at which it runs: `event:TYPE`.
+    /// The event at which it runs: `event:TYPE`, as soon as the server has told it to whoever listens.
     pub(super) on: Option<String>,
     /// Which of the events of `on` is meant. Default: the first.
     #[schemars(range(min = 1))]
@@ -253,7 +253,7 @@ pub(super) struct ConfirmForm {
 pub(super) struct FaultForm {
     /// The virtual time since the start.
     pub(super) at: Option<Time>,
-    /// `event:TYPE`, `point:N` or `fs:OPERATION:PATH`.
+    /// `event:TYPE` (as soon as the server has told it), `point:N` or `fs:OPERATION:PATH`.
     pub(super) on: Option<String>,
     /// Whose event `on` waits for. Default: any agent's.
     pub(super) agent: Option<String>,

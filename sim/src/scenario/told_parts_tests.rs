@@ -289,13 +289,23 @@ agent = "a"
 nth = 2
 [[fault]]
 kind = "crash"
-on = "event:dream"
+on = "event:content_chunks"
 [[fault]]
 kind = "crash"
 at = "1s"
 nth = 2
 "#;
-    let expected = r#"?"#;
+    let expected = r#"s.toml:13:19: step[2].watch.after: expected the number of an event, found "soon"
+  hint: write it like 5 or "${seq}"
+s.toml:16:1: step[3].expect: does not belong to `watch`
+  hint: it belongs to `call`
+s.toml:18:6: step[4].on: there is no event "tool_startet"
+  hint: did you mean `tool_started`?
+s.toml:27:6: fault[1].on: there is no event "content_chunks"
+  hint: did you mean `content_chunk`?
+s.toml:31:1: fault[2].nth: belongs to an event of `on`
+  hint: add `on`, or remove it
+"#;
     assert_eq!(told(text), expected);
     let expected = r#"s.toml:4:18: step[0].watch.pace: expected "never" or a time, found a string "seldom"
   hint: write a number and one of ms, s, m, h, such as "20ms" or "1.5s", at most a year

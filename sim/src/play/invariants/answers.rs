@@ -19,7 +19,7 @@ use crate::play::observed::Answer;
 
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// What was told first, by the start of the server, the agent and the request.
+    /// What was told first, by the era of the agent's name, the agent and the request.
     outcomes: BTreeMap<(u64, String, String), Value>,
     /// How many of the sends have been looked at.
     looked_at: usize,
@@ -52,7 +52,7 @@ impl Check for Answers {
                 known.result.as_ref().map(of_result).or_else(|| error.map(of_error))
             }
         };
-        let key = (*server_start, agent.clone(), known.request_id.to_string());
+        let key = (era(agent, *server_start), agent.clone(), known.request_id.to_string());
         self.told(key, outcome, seen).into_iter().collect()
     }
 
@@ -67,8 +67,8 @@ impl Check for Answers {
                 // A send that was refused may be made again.
                 Told::Error(_) | Told::Accepted | Told::Nothing => None,
             };
-            let key =
-                (sending.server_start, sending.agent.to_string(), sending.request.to_string());
+            let era = era(sending.agent.as_str(), sending.server_start);
+            let key = (era, sending.agent.to_string(), sending.request.to_string());
             found.extend(self.told(key, outcome, seen));
         }
         found
@@ -128,26 +128,14 @@ fn against_events(sending: &Sending, lives: &[Life], kept: &Kept) -> Option<Stri
     let (_, last) = turn.ends.first()?;
     let same = match &sending.outcome {
         Told::Result(result) => tells(last, Some(result), None),
-        // What could not be written down may be written down later, as something else.
-        Told::Error(error) if is_of_storage(error) => true,
-        Told::Error(error) if error.code == Code::Outside.number() => {
-            tells(last, None, Some(error))
-        }
+        Told::Error(error) if !refuses(error) => tells(last, None, Some(error)),
         Told::Error(_) | Told::Accepted | Told::Nothing => true,
     };
     (!same).then(|| "its caller was told otherwise than its last event says".to_owned())
 }
 
-fn is_of_storage(error: &ErrorObject) -> bool {
-    error.data.as_ref().is_some_and(|data| data["kind"] == "storage")
-}
-
 /// Whether a last event says the same as a result or an error.
-fn tells(
-    last: &What,
-    result: Option<&Value>,
-    error: Option<&ErrorObject>,
-) -> bool {
+fn tells(last: &What, result: Option<&Value>, error: Option<&ErrorObject>) -> bool {
     match last {
         What::TurnCompleted { content, halted, finish_reason, usage } => {
             result.is_some_and(|result| {
@@ -187,9 +175,12 @@ impl Answers {
 /// What the server at rest says, against what clients were told.
 fn compare(survey: &Survey, seen: &Seen<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    // What an earlier process was asked is gone with it until there is a store.
-    for sending in seen.sendings.iter().filter(|sending| sending.server_start == seen.server_start)
-    {
+    let now = seen.server_start;
+    let same = |sending: &&Sending| {
+        let agent = sending.agent.as_str();
+        era(agent, sending.server_start) == era(agent, now)
+    };
+    for sending in seen.sendings.iter().filter(same) {
         let key = (sending.agent.clone(), sending.request.clone());
         let problem = match survey.requests.get(&key) {
             Some(Some(known)) => disagree(sending, known),
@@ -203,6 +194,12 @@ fn compare(survey: &Survey, seen: &Seen<'_>) -> Vec<String> {
         found.extend(problem);
     }
     found
+}
+
+/// When an agent's name meant the same agent: over restarts, but for temporary agents, which are gone
+/// with their server and whose names are given again.
+fn era(agent: &str, server_start: u64) -> u64 {
+    if agent.starts_with('.') { server_start } else { 0 }
 }
 
 /// How an outcome that is known differs from what the caller was told.

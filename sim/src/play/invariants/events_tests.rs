@@ -75,7 +75,7 @@ fn stopping() -> What {
 #[test]
 fn numbers_only_grow() {
     live().turn(queued(), Some(2)).turn(started(), Some(5)).finds(&[]);
-    live().turn(queued(), Some(2)).turn(started(), Some(2)).finds(&["#2 comes after #2"]);
+    live().turn(queued(), Some(2)).turn(queued(), Some(2)).finds(&["#2 comes after #2"]);
     opened(Some(7), Pace::AtOnce).turn(queued(), Some(7)).finds(&["#7 comes after #7"]);
     let against = "turn_queued has a number, or has none, against its nature";
     live().turn(queued(), None).finds(&[against]);
