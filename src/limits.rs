@@ -75,6 +75,8 @@ pub const STORE_QUEUE_MAX: usize = 1024;
 pub const STORE_BATCH_MAX: usize = 256;
 /// What SQLite keeps of the database in memory.
 pub const STORE_CACHE_KIB: i64 = 1024;
+/// Statements that stay prepared: more than there are.
+pub const STORE_STATEMENTS_KEPT: usize = 64;
 /// Pages in the write-ahead log from which on they are copied into the database.
 pub const STORE_LOG_PAGES: u32 = 1000;
 /// Messages of a conversation that are in memory; all of them are in the database.

@@ -166,7 +166,7 @@ impl Change<'_> {
         event.seq = Some(seq);
         let json = event.json().into();
         let committed = Committed { seq, event, json };
-        self.journal.append(&mut self.statements, &committed)?;
+        self.journal.append(&self.statements, &committed)?;
         self.events.push(committed);
         Ok(())
     }

@@ -1,18 +1,17 @@
 //! One connection to the database, set up as we want it, and what SQLite's types need to carry ours.
 //! It never retries: what failed is dropped.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::Type;
-use rusqlite::{Connection, Params, Row, Statement};
+use rusqlite::{CachedStatement, Connection, Params, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::Fault;
 use super::{Sync, schema};
-use crate::limits::{STORE_CACHE_KIB, STORE_LOG_PAGES};
+use crate::limits::{STORE_CACHE_KIB, STORE_LOG_PAGES, STORE_STATEMENTS_KEPT};
 
 /// The format of write-ahead logs: <https://sqlite.org/fileformat2.html#walformat>.
 const LOG_HEADER_BYTES: u64 = 32;
@@ -58,6 +57,7 @@ impl Database {
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection
             .pragma_update_and_check(None, "wal_autocheckpoint", STORE_LOG_PAGES, |_| Ok(()))?;
+        connection.set_prepared_statement_cache_capacity(STORE_STATEMENTS_KEPT);
         let page_bytes = connection.pragma_query_value(None, "page_size", |row| number(row, 0))?;
         Ok(Self { connection, page_bytes })
     }
@@ -86,7 +86,8 @@ impl Database {
     /// written after it, or over the log's beginning if nothing of it is needed.
     pub(super) fn log_bytes(&self) -> rusqlite::Result<u64> {
         let row = |row: &Row<'_>| Ok((number(row, 1)?, number(row, 2)?));
-        let (frames, copied) = self.connection.query_row("PRAGMA wal_checkpoint(NOOP)", (), row)?;
+        let (frames, copied) =
+            self.connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?.query_row((), row)?;
         assert!(copied <= frames, "only what is in the log is copied from it");
         if copied == frames {
             return Ok(0);
@@ -102,35 +103,27 @@ impl Database {
     }
 }
 
-/// The statements of one transaction, each prepared once.
+/// The statements of one transaction. Each is prepared once for as long as the connection lives:
+/// preparing costs more than running most of them.
 pub(super) struct Statements<'c> {
     connection: &'c Connection,
-    prepared: BTreeMap<&'static str, Statement<'c>>,
 }
 
 impl<'c> Statements<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
-        Self { connection, prepared: BTreeMap::new() }
+        Self { connection }
     }
 
     pub(super) fn connection(&self) -> &'c Connection {
         self.connection
     }
 
-    pub(super) fn prepare(&mut self, sql: &'static str) -> rusqlite::Result<&mut Statement<'c>> {
-        use std::collections::btree_map::Entry;
-        match self.prepared.entry(sql) {
-            Entry::Occupied(found) => Ok(found.into_mut()),
-            Entry::Vacant(place) => Ok(place.insert(self.connection.prepare(sql)?)),
-        }
+    pub(super) fn prepare(&self, sql: &'static str) -> rusqlite::Result<CachedStatement<'c>> {
+        self.connection.prepare_cached(sql)
     }
 
     /// Returns how many rows it changed.
-    pub(super) fn run(
-        &mut self,
-        sql: &'static str,
-        params: impl Params,
-    ) -> rusqlite::Result<usize> {
+    pub(super) fn run(&self, sql: &'static str, params: impl Params) -> rusqlite::Result<usize> {
         self.prepare(sql)?.execute(params)
     }
 }

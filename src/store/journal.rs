@@ -40,7 +40,7 @@ impl Journal {
 
     pub(super) fn append(
         &mut self,
-        statements: &mut Statements<'_>,
+        statements: &Statements<'_>,
         committed: &Committed,
     ) -> rusqlite::Result<()> {
         let event = &committed.event;
@@ -67,7 +67,7 @@ impl Journal {
 
     fn forget_oldest(
         &self,
-        statements: &mut Statements<'_>,
+        statements: &Statements<'_>,
         agent: &AgentId,
         excess: u64,
     ) -> rusqlite::Result<()> {
@@ -85,7 +85,7 @@ impl Journal {
     /// Forgets some of the events from before a time. Returns whether there may be more.
     pub(super) fn forget_before(
         &mut self,
-        statements: &mut Statements<'_>,
+        statements: &Statements<'_>,
         time: &str,
     ) -> rusqlite::Result<More> {
         let row = |row: &Row<'_>| Ok((number(row, 0)?, row.get::<_, String>(1)?));
@@ -119,11 +119,7 @@ pub(super) fn any_before(connection: &Connection, time: &str) -> rusqlite::Resul
     connection.query_row(sql, [time], |row| row.get(0))
 }
 
-fn note_forgotten(
-    statements: &mut Statements<'_>,
-    agent: &str,
-    up_to: Seq,
-) -> rusqlite::Result<()> {
+fn note_forgotten(statements: &Statements<'_>, agent: &str, up_to: Seq) -> rusqlite::Result<()> {
     // The clock can go backwards, so what is too old need not be what came first.
     let sql_text = "INSERT INTO forgotten_events (agent_id, up_to) VALUES (?1, ?2) \
                     ON CONFLICT (agent_id) DO UPDATE SET up_to = max(up_to, excluded.up_to)";
@@ -136,7 +132,7 @@ pub(super) fn page(connection: &Connection, of: &Scope, after: Seq) -> rusqlite:
     let after = after.min(i64::MAX as u64 - 1);
     let (mut page, forgotten) = match of {
         Scope::Agent(agent) => {
-            let mut rows = connection.prepare(
+            let mut rows = connection.prepare_cached(
                 "SELECT seq, name, json FROM events WHERE agent_id = ?1 AND seq > ?2 ORDER BY seq",
             )?;
             let forgotten = connection
@@ -150,7 +146,7 @@ pub(super) fn page(connection: &Connection, of: &Scope, after: Seq) -> rusqlite:
         }
         Scope::Everything => {
             let mut rows = connection
-                .prepare("SELECT seq, name, json FROM events WHERE seq > ?1 ORDER BY seq")?;
+                .prepare_cached("SELECT seq, name, json FROM events WHERE seq > ?1 ORDER BY seq")?;
             let row =
                 |row: &Row<'_>| row.get::<_, Option<i64>>(0)?.map(|_| number(row, 0)).transpose();
             let forgotten =

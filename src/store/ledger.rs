@@ -122,7 +122,7 @@ impl Ledger {
             return Ok(More::No);
         }
         let forget =
-            |change: &mut Change<'_>| change.journal.forget_before(&mut change.statements, &before);
+            |change: &mut Change<'_>| change.journal.forget_before(&change.statements, &before);
         self.transact(forget).map(|(more, _no_events)| more)
     }
 

@@ -49,7 +49,7 @@ pub(super) fn residents(connection: &Connection) -> rusqlite::Result<Vec<Residen
         let (id, parent) = (agent_id(row, 1)?, optional_agent_id(row, 2)?);
         Ok(Resident { number: number(row, 0)?, id, parent, depth: row.get(3)? })
     };
-    connection.prepare(sql)?.query_map((), row)?.collect()
+    connection.prepare_cached(sql)?.query_map((), row)?.collect()
 }
 
 pub(super) fn load(
@@ -114,13 +114,13 @@ pub(super) fn messages(
     // Both come from outside and may be any number.
     let [offset, limit] = [offset, limit].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
     let row = |row: &Row<'_>| json(row, 0).map(Arc::new);
-    connection.prepare(text)?.query_map((sql(agent), offset, limit), row)?.collect()
+    connection.prepare_cached(text)?.query_map((sql(agent), offset, limit), row)?.collect()
 }
 
 fn requests(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Vec<RequestId>> {
     let text = "SELECT id FROM requests WHERE agent = ?1 \
                 AND status NOT IN ('queued', 'running') ORDER BY number";
-    connection.prepare(text)?.query_map([sql(agent)], |row| request_id(row, 0))?.collect()
+    connection.prepare_cached(text)?.query_map([sql(agent)], |row| request_id(row, 0))?.collect()
 }
 
 pub(super) fn request(
