@@ -20,7 +20,7 @@ use super::requests::{AcceptReply, Known, Requests, State};
 use super::turn::{Effect, Input, Stop, Turn};
 use super::work::Report;
 use super::{Facts, Past, Shared};
-use crate::event::{Event, What, iso};
+use crate::event::{What, iso};
 use crate::id::RequestId;
 use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
@@ -244,12 +244,12 @@ impl Agent {
 
     fn on_report(&mut self, report: Report) {
         match report {
-            Report::Live(what) => self.tell(what),
+            Report::Live(what) => self.tell(&what),
             Report::Input(Input::Text(text)) => {
                 let running = self.running.as_mut().expect("text belongs to the running turn");
                 let offset = running.streamed;
                 running.streamed += text.chars().count();
-                self.tell(What::ContentChunk { text: text.clone(), offset });
+                self.tell(&What::ContentChunk { text: text.clone(), offset });
                 self.on_input(Input::Text(text));
             }
             Report::Input(input) => self.on_input(input),
@@ -257,10 +257,10 @@ impl Agent {
     }
 
     /// Tells those who follow the turn something that is not kept.
-    fn tell(&self, what: What) {
+    fn tell(&self, what: &What) {
         let running = self.running.as_ref().expect("live events belong to the running turn");
-        let event = Event::new(&self.facts.id, self.shared.world.clock.now(), what);
-        self.shared.hub.live(&event.of(&running.request));
+        let now = self.shared.world.clock.now();
+        self.shared.hub.live(&self.facts.id, &running.request, now, what);
     }
 
     pub(super) fn on_input(&mut self, input: Input) {

@@ -221,7 +221,7 @@ async fn what_comes_after_the_end_of_its_turn_reaches_nobody() {
     for what in
         [What::ContentChunk { text: "late".to_owned(), offset: 0 }, What::ThinkingStarted {}]
     {
-        stage.hub.live(&Event::new(&agent("a"), stage.hub.clock.now(), what).of(&request));
+        stage.hub.live(&agent("a"), &request, stage.hub.clock.now(), &what);
     }
     assert_eq!(client.read_all(), [""; 0]);
     assert!(stage.hub.state().running.is_empty());
@@ -235,7 +235,7 @@ async fn a_chunk_out_of_place_is_a_defect_of_its_agent() {
     stage.publish();
     let (request, _) = stage.turns[&agent("a")].clone();
     let what = What::ContentChunk { text: "x".to_owned(), offset: 1 };
-    stage.hub.live(&Event::new(&agent("a"), stage.hub.clock.now(), what).of(&request));
+    stage.hub.live(&agent("a"), &request, stage.hub.clock.now(), &what);
 }
 
 #[tokio::test]

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 
 pub use journal::{Journal, JournalError, KeptEvent, Page, Scope};
 use reader::{AllRunning, Durable, Ends, Heard, Next, Progress, Reader, Running};
 pub use subscription::Subscription;
 
 use crate::event::{Audience, Committed, Event, Seq, What, iso};
-use crate::id::AgentId;
+use crate::id::{AgentId, RequestId};
 use crate::limits::{STREAM_BUFFER_BYTES_MAX, STREAMS_MAX, STREAMS_PER_AGENT_MAX};
 use crate::sse;
 use crate::world::Clock;
@@ -99,12 +100,12 @@ impl Hub {
 
     /// Tells a live event of a running turn. One that comes after the end of its turn, or before its
     /// beginning was published, is dropped.
-    pub fn live(&self, event: &Event) {
+    pub fn live(&self, agent: &AgentId, request: &RequestId, at: Timestamp, what: &What) {
         let mut woken = Vec::new();
-        let outcome = self.state().live(event, &mut woken);
+        let outcome = self.state().live(agent, request, at, what, &mut woken);
         wake(woken);
         // Not under the lock: others can go on without this agent.
-        assert!(outcome.is_ok(), "a chunk follows the text before it: {event:?}");
+        assert!(outcome.is_ok(), "a chunk follows the text before it: {agent} {request} {what:?}");
     }
 
     /// Ends every stream, once it has delivered what waits for it; opens no further ones.
@@ -211,15 +212,20 @@ impl State {
         reader
     }
 
-    fn live(&mut self, event: &Event, woken: &mut Vec<Waker>) -> Result<(), Misplaced> {
-        let (Some(agent), Some(request)) = (&event.agent_id, &event.request_id) else {
-            return Ok(());
-        };
+    /// Nothing is written, and nothing allocated but for the text, where nobody listens.
+    fn live(
+        &mut self,
+        agent: &AgentId,
+        request: &RequestId,
+        at: Timestamp,
+        what: &What,
+        woken: &mut Vec<Waker>,
+    ) -> Result<(), Misplaced> {
         let running = self.running.get_mut(agent).filter(|turn| turn.request == *request);
         let Some(turn) = running else {
             return Ok(());
         };
-        if let What::ContentChunk { text, offset } = &event.what {
+        if let What::ContentChunk { text, offset } = what {
             if *offset != turn.chars {
                 return Err(Misplaced);
             }
@@ -230,10 +236,15 @@ impl State {
             return Ok(());
         }
         let mut frame = None;
+        let write = || {
+            let event = Event::new(agent, at, what.clone()).of(request);
+            sse::frame(None, what.name(), &event.json())
+        };
         for scope in [Scope::Agent(agent.clone()), Scope::Everything] {
             for reader in self.readers.get_mut(&scope).into_iter().flat_map(BTreeMap::values_mut) {
-                let write = || sse::frame(None, event.what.name(), &event.json());
-                woken.extend(reader.push_live(agent, frame.get_or_insert_with(write)));
+                if reader.hears_live_of(agent) {
+                    woken.extend(reader.push_live(agent, frame.get_or_insert_with(write)));
+                }
             }
         }
         Ok(())

@@ -161,11 +161,14 @@ impl Reader {
         };
     }
 
-    /// Takes a live event of a running turn; returns who is to be woken.
+    /// Whether live events of this agent come one by one: not while a snapshot is due, nor while
+    /// the journal is read. Then they need not even be written.
+    pub(super) fn hears_live_of(&self, agent: &AgentId) -> bool {
+        self.mode == Mode::Live && self.over == Over::No && !self.due.contains_key(agent)
+    }
+
+    /// Takes a live event of a running turn that is heard; returns who is to be woken.
     pub(super) fn push_live(&mut self, agent: &AgentId, frame: &Bytes) -> Option<Waker> {
-        if self.mode != Mode::Live || self.over != Over::No || self.due.contains_key(agent) {
-            return None;
-        }
         if self.fits(frame) {
             self.queue(None, agent, frame.clone());
         } else {

@@ -165,8 +165,7 @@ impl Stage {
         let what = What::ContentChunk { text: text.to_owned(), offset: *chars };
         *chars += text.chars().count();
         so_far.push_str(text);
-        let event = Event::new(&agent, StoppedClock.now(), what).of(request);
-        self.hub.live(&event);
+        self.hub.live(&agent, request, StoppedClock.now(), &what);
     }
 
     /// A chunk whose text is not remembered here.
@@ -174,15 +173,14 @@ impl Stage {
         let agent = agent(name);
         let what = What::ContentChunk { text: text.to_owned(), offset };
         let (request, _) = &self.turns[&agent];
-        self.hub.live(&Event::new(&agent, StoppedClock.now(), what).of(request));
+        self.hub.live(&agent, request, StoppedClock.now(), &what);
     }
 
     pub fn think(&mut self, name: &str) {
         let agent = agent(name);
         self.go_on(&agent);
         let (request, _) = &self.turns[&agent];
-        let event = Event::new(&agent, StoppedClock.now(), What::ThinkingStarted {}).of(request);
-        self.hub.live(&event);
+        self.hub.live(&agent, request, StoppedClock.now(), &What::ThinkingStarted {});
     }
 
     /// A durable event in the middle of a turn.

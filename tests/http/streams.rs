@@ -99,10 +99,15 @@ fn agent(id: &str) -> AgentId {
     id.parse().expect("it is an id")
 }
 
+const TIME: &str = "2026-01-01T00:00:00Z";
+
+fn request() -> RequestId {
+    RequestId::parse("r").expect("it is an id")
+}
+
 fn event(of: &str, what: What) -> Event {
-    let request = RequestId::parse("r").expect("it is an id");
-    let at = "2026-01-01T00:00:00Z".parse().expect("it is a time");
-    Event::new(&agent(of), at, what).of(&request)
+    let at = TIME.parse().expect("it is a time");
+    Event::new(&agent(of), at, what).of(&request())
 }
 
 fn publish(hub: &Hub, seq: Seq, of: &str, what: What) {
@@ -116,7 +121,9 @@ fn start_turn(hub: &Hub, seq: Seq, of: &str) {
 }
 
 fn chunk(hub: &Hub, of: &str, text: &str, offset: usize) {
-    hub.live(&event(of, What::ContentChunk { text: text.to_owned(), offset }));
+    let at = TIME.parse().expect("it is a time");
+    let what = What::ContentChunk { text: text.to_owned(), offset };
+    hub.live(&agent(of), &request(), at, &what);
 }
 
 async fn start_in_memory() -> Running {
