@@ -5,6 +5,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -21,11 +22,14 @@ const POLL: Duration = Duration::from_micros(200);
 const DEFAULT_PORT: u16 = 8765;
 const NO_TOKEN: &str = "nxk_yardstick";
 
+/// A directory for a program, removed with the last who needs it.
+pub(crate) type Home = Arc<TempDir>;
+
 /// A program that listens on loopback. Fields drop in this order: the process before its home.
 #[derive(Debug)]
 pub(crate) struct Target {
     process: Guard,
-    home: TempDir,
+    home: Home,
     pub(crate) port: u16,
     pub(crate) token: String,
 }
@@ -56,7 +60,11 @@ impl Bench {
         if self.stand_in {
             return like.start_timed().await;
         }
-        let home = new_home()?;
+        Self::server_in(new_home()?, model_port).await
+    }
+
+    /// Starts the server in a home that may have been used before.
+    pub(crate) async fn server_in(home: Home, model_port: u16) -> anyhow::Result<(Target, f64)> {
         let config = home.path().join("bench.json");
         let url = format!("http://127.0.0.1:{model_port}/v1");
         let providers =
@@ -101,6 +109,11 @@ impl Target {
         self.home.path()
     }
 
+    /// Ends the program at once and leaves what it had on disk.
+    pub(crate) fn kill(self) -> Home {
+        self.home
+    }
+
     /// Whether this server keeps a database, so that its answers are durable.
     pub(crate) fn has_store(&self) -> bool {
         self.database().exists()
@@ -108,6 +121,13 @@ impl Target {
 
     pub(crate) fn database(&self) -> PathBuf {
         self.home().join("nexus3.db")
+    }
+
+    /// What the process has had written to disks so far, in bytes.
+    pub(crate) fn written_bytes(&self) -> anyhow::Result<f64> {
+        let io = std::fs::read_to_string(format!("/proc/{}/io", self.process.0.id()))?;
+        let bytes = io.lines().find_map(|line| line.strip_prefix("write_bytes:"));
+        Ok(bytes.context("no write_bytes in the process's account")?.trim().parse()?)
     }
 
     /// What the process holds in memory now, in bytes.
@@ -175,13 +195,14 @@ impl Target {
 
 /// Homes lie below the target directory: a temporary directory may be in memory, where a commit
 /// costs nothing.
-fn new_home() -> anyhow::Result<TempDir> {
+fn new_home() -> anyhow::Result<Home> {
     std::fs::create_dir_all(env!("CARGO_TARGET_TMPDIR"))?;
     tempfile::Builder::new()
         .prefix("bench-")
         // A server refuses a home that others can enter.
         .permissions(Permissions::from_mode(0o700))
         .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .map(Arc::new)
         .context("cannot make a home")
 }
 

@@ -4,15 +4,8 @@
 use crate::measure::Row;
 
 /// Section, what, yardstick, target, what is missing.
-const LATER: [[&str; 5]; 7] = [
+const LATER: [[&str; 5]; 6] = [
     ["tool-turn", "tool turn (read_file)", "2 × send", "≤ 1.3×", "the server has no tools"],
-    [
-        "start-1000",
-        "start, 1,000 stored agents of 100 messages",
-        "empty home",
-        "≤ 3×; memory ≤ 2×",
-        "needs stored sessions",
-    ],
     [
         "token-counting",
         "token counting",

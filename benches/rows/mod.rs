@@ -9,6 +9,8 @@ mod process; // starting, and the command line
 mod send; // turns
 mod simulation; // the server in virtual time
 mod small; // small calls
+mod stored; // starting with much on disk
+mod subscribers; // readers that do not read
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +22,7 @@ use crate::child::Target;
 use crate::load::{Connection, Request, rpc};
 use crate::measure::Row;
 
-pub(crate) const NAMES: [&str; 24] = [
+pub(crate) const NAMES: [&str; 25] = [
     "small-rpc",
     "history",
     "list-1000",
@@ -29,6 +31,7 @@ pub(crate) const NAMES: [&str; 24] = [
     "turns-per-second",
     "tool-turn",
     "chunk-to-subscriber",
+    "subscribers",
     "growth",
     "create-agent",
     "destroy-agent",
@@ -56,12 +59,14 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "send-200" => send::send(bench, 200).await,
         "turns-per-second" => send::turns_per_second(bench).await,
         "chunk-to-subscriber" => events::chunk_to_subscriber(bench).await,
+        "subscribers" => subscribers::slowed(bench).await,
         "growth" => send::growth(bench).await,
         "create-agent" => agents::create(bench).await,
         "destroy-agent" => agents::destroy(bench).await,
         "memory-agent" => memory::per_agent(bench).await,
         "memory-idle" => memory::idle(bench).await,
         "start-empty" => process::start(bench).await,
+        "start-1000" => stored::start(bench).await,
         "rpc-list" => process::rpc_list(bench).await,
         "sim-quiet" => simulation::quiet(bench).await,
         "sim-turns" => simulation::turns(bench).await,

@@ -9,7 +9,7 @@ use super::{create_agents, destroy_agents, send_request};
 use crate::Bench;
 use crate::child::Target;
 use crate::load::{Clients, Connection, get, timed, wait_p50};
-use crate::measure::{Bound, Row, Spread, Unit, alone, alternate};
+use crate::measure::{Bound, Figures, Row, Spread, Unit, alone, alternate};
 use crate::yardstick::{Commits, Shape, Yardstick};
 
 const NO_STORE: &str = "the server has no store";
@@ -144,6 +144,9 @@ async fn turn_rate(target: &Target, agents: usize, bench: &Bench) -> anyhow::Res
 const EARLY: usize = 75;
 const LATE: usize = 950;
 const LOOK: usize = 50;
+/// Turns before which it is noted how much was written to disk; the third time is the end.
+const WEIGHED: [usize; 2] = [100, 550];
+const _: () = assert!(LATE + LOOK - WEIGHED[1] == WEIGHED[1] - WEIGHED[0], "halves are equal");
 /// The bodies of a stand-in at the two looks.
 const STAND_IN_BODIES: Bodies = Bodies { early: 20_000, late: 200_000 };
 
@@ -168,29 +171,58 @@ pub(crate) async fn growth(bench: &Bench) -> anyhow::Result<Vec<Row>> {
         return Ok(vec![Row::new(what, name, Unit::Seconds, &figures, bound)]);
     }
     let server = bench.server(mock.port, &Yardstick::bare(0)).await?;
-    let (_, bodies) = server_growth(&server, &mock).await?;
-    let ours = async || Ok(server_growth(&server, &mock).await?.0);
-    let theirs = async || direct_growth(&direct, bodies).await;
+    let first = server_growth(&server, &mock).await?;
+    let mut written = Vec::new();
+    let ours = async || {
+        let growth = server_growth(&server, &mock).await?;
+        written.push(growth.written);
+        Ok(growth.seconds)
+    };
+    let theirs = async || direct_growth(&direct, first.bodies).await;
     let figures = alternate(bench, ours, theirs).await?;
-    let row = Row::new(what, name, Unit::Seconds, &figures, bound);
-    Ok(vec![if server.has_store() { row } else { row.but_not_yet(NO_STORE) }])
+    let time = Row::new(what, name, Unit::Seconds, &figures, bound);
+    let disk = Row::new(
+        "written per turn, turns 550–1,000",
+        "turns 100–550",
+        Unit::Bytes,
+        &Figures::of(&written),
+        Bound::RatioAtMost(1.1),
+    );
+    Ok(if server.has_store() { vec![time, disk] } else { vec![time.but_not_yet(NO_STORE)] })
 }
 
-async fn server_growth(server: &Target, mock: &Target) -> anyhow::Result<(f64, Bodies)> {
+/// What one agent's history did to its turns.
+struct Growth {
+    /// For each extra turn.
+    seconds: f64,
+    bodies: Bodies,
+    /// Bytes to disk for each turn of the later and of the earlier half.
+    written: (f64, f64),
+}
+
+async fn server_growth(server: &Target, mock: &Target) -> anyhow::Result<Growth> {
     let ids = create_agents(server, 1).await?;
     let mut connection = Connection::open(server).await?;
     let request = send_request(server, &ids[0]);
-    let (mut waits, mut bytes) = (Vec::new(), Vec::new());
+    let (mut waits, mut bytes, mut written) = (Vec::new(), Vec::new(), Vec::new());
     for turn in 0..LATE + LOOK {
+        if WEIGHED.contains(&turn) {
+            written.push(server.written_bytes()?);
+        }
         waits.push(timed(&mut connection, &request).await?);
         if turn == EARLY + LOOK / 2 || turn == LATE + LOOK / 2 {
             bytes.push(last_request_bytes(mock).await?);
         }
     }
+    written.push(server.written_bytes()?);
     destroy_agents(server, &ids).await?;
     let look = |from: usize| Spread::of(waits[from..from + LOOK].to_vec()).median;
-    let bodies = Bodies { early: bytes[0], late: bytes[1] };
-    Ok((per_turn(look(EARLY), look(LATE)), bodies))
+    let half = (LATE + LOOK - WEIGHED[1]) as f64;
+    Ok(Growth {
+        seconds: per_turn(look(EARLY), look(LATE)),
+        bodies: Bodies { early: bytes[0], late: bytes[1] },
+        written: ((written[2] - written[1]) / half, (written[1] - written[0]) / half),
+    })
 }
 
 async fn direct_growth(direct: &Target, bodies: Bodies) -> anyhow::Result<f64> {

@@ -16,10 +16,12 @@ use serde_json::{Value, json};
 use super::{Yardstick, http};
 
 const TEXT: &str = "word ";
+const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let last = Arc::new(AtomicUsize::new(0));
     let (chunks, gap) = (yardstick.chunks, Duration::from_micros(yardstick.gap_us));
+    let burst = yardstick.burst;
     let whole: Arc<[Bytes]> = (0..chunks).map(|_| piece(TEXT)).chain(ending(chunks)).collect();
     http::serve(yardstick.port, move |request| {
         let (last, whole) = (Arc::clone(&last), Arc::clone(&whole));
@@ -31,8 +33,7 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
             let body = request.into_body().collect().await?.to_bytes();
             last.store(body.len(), Ordering::Relaxed);
             let frames = if gap.is_zero() {
-                let pieces = (0..whole.len()).map(move |index| whole[index].clone());
-                stream::iter(pieces).left_stream()
+                unhurried(whole, burst).left_stream()
             } else {
                 stamped(chunks, gap).right_stream()
             };
@@ -42,6 +43,19 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
         }
     })
     .await
+}
+
+/// The pieces, with a pause after each burst.
+fn unhurried(whole: Arc<[Bytes]>, burst: usize) -> impl Stream<Item = Bytes> + Send {
+    stream::iter(0..whole.len()).then(move |index| {
+        let piece = whole[index].clone();
+        async move {
+            if burst > 0 && index % burst == burst - 1 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            piece
+        }
+    })
 }
 
 /// Pieces that come one by one, each holding the nanoseconds since 1970 when it was sent.

@@ -67,6 +67,9 @@ pub(crate) struct Yardstick {
     /// The model waits this long before each piece, which then holds the time it was sent.
     #[arg(long, default_value_t = 0)]
     gap_us: u64,
+    /// The model waits a millisecond after so many pieces; none: it never waits.
+    #[arg(long, default_value_t = 0)]
+    burst: usize,
 }
 
 /// What one send looks like on the wire, so that a yardstick moves as many bytes.
@@ -105,6 +108,7 @@ impl Yardstick {
             schema: None,
             chunks: 1,
             gap_us: 0,
+            burst: 0,
         }
     }
 
@@ -153,6 +157,11 @@ impl Yardstick {
         Self { gap_us, ..Self::mock(chunks) }
     }
 
+    /// A model that writes so many of its pieces in each millisecond.
+    pub(crate) fn bursting_mock(chunks: usize, burst: usize) -> Self {
+        Self { burst, ..Self::mock(chunks) }
+    }
+
     /// The command line that gives this back; home and port are added by who starts it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let name = format!("{:?}", self.name).to_lowercase();
@@ -164,6 +173,7 @@ impl Yardstick {
             ("--commits", self.commits.into()),
             ("--chunks", self.chunks as u64),
             ("--gap-us", self.gap_us),
+            ("--burst", self.burst as u64),
         ] {
             arguments.extend([flag.to_owned(), value.to_string()]);
         }
