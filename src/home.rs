@@ -173,12 +173,9 @@ fn temp_name(name: &Path, digits: &str) -> String {
 }
 
 fn is_temp(name: &Path) -> bool {
-    let text = name.to_str().and_then(|text| text.strip_prefix('.')?.rsplit_once('.'));
-    text.is_some_and(|(name, digits)| {
-        name.starts_with("rpc")
-            && name.ends_with(".token")
-            && digits.len() == TEMP_NAME_HEX
-            && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    let parts = name.to_str().and_then(|text| text.strip_prefix(".rpc")?.rsplit_once(".token."));
+    parts.is_some_and(|(_port, digits)| {
+        digits.len() == TEMP_NAME_HEX && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
     })
 }
 

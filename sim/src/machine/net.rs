@@ -66,6 +66,7 @@ impl TurmoilNet {
     }
 
     /// These sockets on a machine of which `is_dead` says whether it is.
+    #[must_use]
     pub fn until(self, is_dead: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { dead: Some(Dead(Arc::new(is_dead))), ..self }
     }

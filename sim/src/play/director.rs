@@ -35,7 +35,7 @@ pub struct Made {
     pub call: Call,
     /// Which start of the server was called.
     pub server_start: u64,
-    pub made: Duration,
+    pub at: Duration,
     /// None as long as its client waits.
     pub ended: Option<Duration>,
     /// None for a call that was not answered.
@@ -350,7 +350,8 @@ impl<'a> Director<'a> {
         let call = match &action {
             Action::Call(call) => {
                 let call = call.clone();
-                self.calls.push(Made { call, server_start, made, ended: None, answer: None });
+                let made = Made { call, server_start, at: made, ended: None, answer: None };
+                self.calls.push(made);
                 Some(self.calls.len() - 1)
             }
             Action::Raw(raw) => {

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_lines_around_a_crash_are_told() {
-        let before: String = (0..50).map(|number| format!("line {number}\n")).collect();
+        let before = "something\n".repeat(50);
         let crash = format!("   1.000s  {CRASH}3: the process is killed\n");
         let told = around_the_crash(&format!("{before}{crash}{before}"));
         assert_eq!(told.len(), LINES_BEFORE + LINES_AFTER);

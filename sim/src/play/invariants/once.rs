@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::message::Message;
 
-use super::kept::{Kept, KeptAgent};
+use super::kept::{Kept, KeptAgent, KeptRequest};
 use super::sound::{ends_turn, events_of};
 use super::{Check, End, Invariant, Observation, Seen, conversation};
+use crate::play::director::Made;
 
 #[derive(Debug, Default)]
 pub struct Once {
@@ -66,7 +67,7 @@ impl Check for Once {
         for call in &kept.tool_calls {
             let mut requests = kept.requests.iter();
             let request = requests.find(|it| it.agent == call.agent && it.id == call.request);
-            if request.is_none_or(|request| request.has_ended()) {
+            if request.is_none_or(KeptRequest::has_ended) {
                 let (tool, request) = (&call.tool_id, &call.request);
                 found.push(format!("{tool} of {request}: it is open and its turn is over"));
             }
@@ -78,16 +79,13 @@ impl Check for Once {
 /// Whether the id may have belonged to another agent before. The ids of temporary ones are given
 /// again after every start.
 fn may_be_another(agent: &str, seen: &Seen<'_>) -> bool {
-    let names_it = |made: &&crate::play::director::Made| {
+    let names_it = |made: &Made| {
         let params = made.call.params.as_ref();
         params.and_then(|params| params.get("agent_id")).is_some_and(|id| id == agent)
     };
-    let destroyed = seen.calls.iter().filter(|made| made.call.method == "destroy_agent");
+    let mut destroyed = seen.calls.iter().filter(|made| made.call.method == "destroy_agent");
     let is_raw = seen.raw.iter().any(|bytes| bytes.contains("destroy_agent"));
-    agent.starts_with('.')
-        || is_raw
-        || seen.destroyed.contains(agent)
-        || destroyed.filter(names_it).next().is_some()
+    agent.starts_with('.') || is_raw || seen.destroyed.contains(agent) || destroyed.any(names_it)
 }
 
 /// Events of tools that are not in their place: a call is started while its turn runs and it is not
@@ -108,15 +106,9 @@ fn misplaced(kept: &Kept, agent: &KeptAgent) -> Vec<String> {
             "tool_started" if !running.contains(&request) => {
                 found.push(told("it started while its turn did not run"));
             }
-            "tool_started" => {
-                if !open.insert(call.clone()) {
-                    found.push(told("it started twice"));
-                }
-            }
-            "tool_completed" => {
-                if !open.remove(&call) {
-                    found.push(told("it ended and had not started"));
-                }
+            "tool_started" if !open.insert(call.clone()) => found.push(told("it started twice")),
+            "tool_completed" if !open.remove(&call) => {
+                found.push(told("it ended and had not started"));
             }
             _ if ends_turn(event) => {
                 running.remove(&request);

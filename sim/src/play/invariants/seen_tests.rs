@@ -131,8 +131,8 @@ pub fn made(
         expect_http: None,
         save: BTreeMap::new(),
     };
-    let (made, ended) = (Duration::from_secs(at), Some(Duration::from_secs(at + 1)));
-    Made { call, server_start: 1, made, ended, answer }
+    let (at, ended) = (Duration::from_secs(at), Some(Duration::from_secs(at + 1)));
+    Made { call, server_start: 1, at, ended, answer }
 }
 
 /// The kept events of the agent `scout`, after its creation: one of a turn each.

@@ -70,11 +70,11 @@ impl<'a> Told<'a> {
             return Fate::Unknown;
         }
         let of_id = || self.creations().filter(|made| id_of_creation(made) == Some(id));
-        let created = of_id().filter(|made| result(made).is_some()).max_by_key(|made| made.made);
+        let created = of_id().filter(|made| result(made).is_some()).max_by_key(|made| made.at);
         let ended = |made: &Made| made.ended.unwrap_or(Duration::MAX);
         let destroyed = self.destructions().filter(|made| has_destroyed(made, id));
-        if let Some(last) = destroyed.max_by_key(|made| made.made) {
-            let mut later = of_id().filter(|made| ended(made) > last.made && !is_refused(made));
+        if let Some(last) = destroyed.max_by_key(|made| made.at) {
+            let mut later = of_id().filter(|made| ended(made) > last.at && !is_refused(made));
             if later.next().is_none() {
                 return Fate::Gone;
             }
@@ -83,17 +83,16 @@ impl<'a> Told<'a> {
             return Fate::Unknown;
         };
         let is_child = is_child(created);
-        let may_be_gone =
-            self.destructions().filter(|made| ended(made) > created.made).any(|made| {
-                let unsure = is_unsure(made) && (is_child || param(made, "agent_id") == Some(id));
-                unsure || has_destroyed(made, id)
-            });
+        let may_be_gone = self.destructions().filter(|made| ended(made) > created.at).any(|made| {
+            let unsure = is_unsure(made) && (is_child || param(made, "agent_id") == Some(id));
+            unsure || has_destroyed(made, id)
+        });
         // Temporary agents go with their server.
         let is_left_behind = id.starts_with('.') && created.server_start != self.server_start;
         if may_be_gone || is_left_behind {
             Fate::Unknown
         } else {
-            Fate::Exists { since: created.made }
+            Fate::Exists { since: created.at }
         }
     }
 
@@ -121,7 +120,7 @@ impl<'a> Told<'a> {
 
     /// The most messages that somebody was told an agent has, by calls made since then.
     pub fn messages_told(&self, agent: &str, since: Duration) -> u64 {
-        let told = self.calls.iter().filter(|made| made.made >= since).filter_map(|made| {
+        let told = self.calls.iter().filter(|made| made.at >= since).filter_map(|made| {
             let result = result(made)?;
             let of_agent = made.call.agent.as_deref() == Some(agent);
             match made.call.method.as_str() {
@@ -170,7 +169,7 @@ fn heard(made: &Made) -> Option<Heard<'_>> {
         }
         _ => return None,
     };
-    Some(Heard { agent, request, made: made.made, how })
+    Some(Heard { agent, request, made: made.at, how })
 }
 
 fn of_result(result: &Value) -> Option<How<'_>> {
