@@ -15,6 +15,8 @@ says = "Hello."
 call   = "create_agent"
 params = { agent_id = "canary-0123456789" }
 [[step]]
+watch  = {}
+[[step]]
 call   = "send"
 agent  = "canary-0123456789"
 params = { content = "Hello, canary-0123456789" }
@@ -32,8 +34,16 @@ fn a_secret_is_found_wherever_it_gets_to() {
         "invariant window: a secret stands in the transcript",
         "invariant window: a secret stands in the log: DEBUG nexus3::pool::create: created \
          agent=[secret] preset=\"sandboxed\"",
+        "invariant window: a secret stands in the file /home/nexus/.nexus3/nexus3.db-wal",
+        "invariant window: a secret stands in an event turn_queued",
+        "invariant window: a secret stands in an event turn_started",
         "invariant window: a secret stands in a model request of canary-0123456789",
         "invariant window: a secret stands in a header of a request of canary-0123456789",
+        "invariant window: a secret stands in the file \
+         /home/nexus/.nexus3/logs/canary-0123456789/context.md",
+        "invariant window: a secret stands in an event content_chunk",
+        "invariant window: a secret stands in an event turn_completed",
+        "invariant window: a secret stands in the file /home/nexus/.nexus3/nexus3.db",
     ];
     assert_eq!(failures(LEAK), found);
     assert_eq!(failures(&format!("{LEAK}{IGNORED}")), Vec::<String>::new());

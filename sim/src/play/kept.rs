@@ -35,12 +35,14 @@ pub struct KeptEvent {
 }
 
 impl Kept {
-    /// `None` where there is no database that can be read.
-    pub fn read(disk: &Disk) -> Option<Self> {
+    /// `None` where there is no database.
+    pub fn read(disk: &Disk) -> rusqlite::Result<Option<Self>> {
         let copy = Disk::new(|| Timestamp::constant(EPOCH, 0));
         let path = Path::new(HOME).join(DATABASE);
         let tree = disk.tree(View::Now);
-        tree.get(&path)?;
+        if !tree.contains_key(&path) {
+            return Ok(None);
+        }
         let is_part = |path: &Path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             path.parent() == Some(Path::new(HOME)) && name.starts_with(DATABASE)
@@ -48,11 +50,16 @@ impl Kept {
         for (path, item) in tree.into_iter().filter(|(path, _)| is_part(path)) {
             if let Item::File { content, .. } = item {
                 // Whatever may not be touched there may be here.
-                copy.put(&path, Item::File { content, mode: 0o600 }).ok()?;
+                let copied = copy.put(&path, Item::File { content, mode: 0o600 });
+                copied.expect("an empty disk takes a file");
             }
         }
-        let connection = Databases::new(copy, || 1).open(&path).ok()?;
-        read(&connection).ok()
+        // The databases must outlive the connection, which opens further files by them.
+        let databases = Databases::new(copy, || 1);
+        let connection = databases.open(&path)?;
+        // As the server does it: a log that nobody shares needs no shared memory, which there is none of.
+        connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
+        read(&connection).map(Some)
     }
 
     /// Whether an event of an agent may be gone.
