@@ -109,15 +109,8 @@ fn tell(opened: &Opened) {
             path.display()
         );
     }
-    let Closed { orphaned, requests, calls_unknown, calls_not_run, dormant: _ } = opened.closed;
-    if orphaned + requests + calls_unknown + calls_not_run > 0 {
-        tracing::info!(
-            requests_interrupted = requests,
-            tool_calls_of_unknown_outcome = calls_unknown,
-            tool_calls_not_run = calls_not_run,
-            temporary_agents_gone = orphaned,
-            "closed what the last server left open"
-        );
+    if opened.closed != Closed::default() {
+        tracing::info!("closed what the last server left open: {}", opened.closed);
     }
 }
 

@@ -281,6 +281,37 @@ fn a_taken_port_is_explained() {
     assert_eq!(same_home, ran(1, "", &taken));
 }
 
+#[test]
+fn a_home_that_cannot_be_written_is_explained() {
+    let home = private_home();
+    // Not by a mode: the tests may run as somebody whom no mode keeps out.
+    std::fs::write(home.path().join("logs"), "no directory").unwrap();
+    let served = run(home.path(), &["serve", "0"]);
+    assert_eq!((served.code, served.stdout.as_str()), (1, ""));
+    let logs = home.path().join("logs");
+    let told = served.stderr.lines().next().unwrap_or_default();
+    assert_eq!(told, format!("error: cannot make {}", logs.display()));
+    let nowhere = run(Path::new("/proc/nexus3"), &["serve", "0"]);
+    assert_eq!(nowhere.code, 1);
+    assert!(nowhere.stderr.starts_with("error: cannot use /proc/nexus3 as"), "{nowhere:?}");
+}
+
+#[test]
+fn a_database_of_a_newer_server_is_refused_untouched() {
+    let home = private_home();
+    let file = home.path().join("nexus3.db");
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database.execute_batch("CREATE TABLE later (a); PRAGMA user_version = 99;").unwrap();
+    database.close().unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let served = run(home.path(), &["serve", "0"]);
+    assert_eq!((served.code, served.stdout.as_str()), (1, ""));
+    let path = file.display();
+    let told = format!("error: the database {path} has version 99, and this server knows versions");
+    assert!(served.stderr.starts_with(&told), "{served:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
 #[tokio::test]
 async fn another_service_on_the_port_is_told_from_ours() {
     let other = wiremock::MockServer::start().await;

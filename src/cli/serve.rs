@@ -1,12 +1,12 @@
 //! `nexus3 serve`: the headless server.
 
 use std::fs::OpenOptions;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
 use clap::Args;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -119,7 +119,7 @@ fn configuration(world: &World, home: &Path, given: Option<PathBuf>) -> anyhow::
 /// A taken port is worth a second look: it is usually a server that was forgotten.
 async fn explained(world: &World, (host, port): (IpAddr, u16), error: RunError) -> anyhow::Error {
     let taken = match &error {
-        RunError::Bind { source, .. } => source.kind() == std::io::ErrorKind::AddrInUse,
+        RunError::Bind { source, .. } => source.kind() == io::ErrorKind::AddrInUse,
         _ => false,
     };
     if !taken {
@@ -137,10 +137,10 @@ async fn explained(world: &World, (host, port): (IpAddr, u16), error: RunError) 
 /// Logs to stderr and to `server.log` in the directory of the logs.
 fn log(logs: &Path, level: LogLevel) -> anyhow::Result<()> {
     let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(logs);
-    make.with_context(|| format!("cannot make {}", logs.display()))?;
+    writable(make, || format!("cannot make {}", logs.display()))?;
     let path = logs.join("server.log");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    let file = writable(file, || format!("cannot open {}", path.display()))?;
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
@@ -150,7 +150,7 @@ fn log(logs: &Path, level: LogLevel) -> anyhow::Result<()> {
     };
     let to_file = fmt::layer().with_writer(file).with_ansi(false).with_filter(level);
     let to_person = fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .with_ansi(false)
         .with_target(false)
         .without_time()
@@ -163,6 +163,19 @@ fn log(logs: &Path, level: LogLevel) -> anyhow::Result<()> {
         tracing::error!(location, "panic: {message}");
     }));
     Ok(())
+}
+
+/// The first thing a server writes shows whether it can write at all.
+fn writable<T>(result: io::Result<T>, what: impl FnOnce() -> String) -> anyhow::Result<T> {
+    result.map_err(|error| {
+        let refused = matches!(
+            error.kind(),
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+        );
+        let error = anyhow::Error::from(error).context(what());
+        let hint = "the server must be able to write there: name another place with --home";
+        if refused { error.context(Hint(hint.to_owned())) } else { error }
+    })
 }
 
 fn announce(server: &Server) {

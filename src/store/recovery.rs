@@ -2,6 +2,7 @@
 //! did not end, tool calls without a result. Nothing is run again.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Row};
@@ -34,6 +35,25 @@ pub struct Closed {
     pub calls_unknown: usize,
     /// Tool calls that were not.
     pub calls_not_run: usize,
+}
+
+impl fmt::Display for Closed {
+    /// Names what there was; nothing where there was nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("agents to restore", self.dormant),
+            ("temporary agents gone", self.orphaned),
+            ("requests interrupted", self.requests),
+            ("tool calls of unknown outcome", self.calls_unknown),
+            ("tool calls not run", self.calls_not_run),
+        ];
+        let mut separator = "";
+        for (name, count) in parts.into_iter().filter(|(_, count)| *count > 0) {
+            write!(f, "{separator}{name}: {count}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
 }
 
 struct OpenRequest {
@@ -167,4 +187,16 @@ fn was_started(
         .statements
         .prepare("SELECT EXISTS (SELECT 1 FROM tool_calls WHERE agent = ?1 AND tool_id = ?2)")?
         .query_row((sql(agent), tool_id), |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_there_was_is_told() {
+        let closed = Closed { dormant: 2, requests: 1, ..Closed::default() };
+        assert_eq!(closed.to_string(), "agents to restore: 2, requests interrupted: 1");
+        assert_eq!(Closed::default().to_string(), "");
+    }
 }
