@@ -264,7 +264,7 @@ impl Run<'_> {
                 self.kept = Kept::read(&self.theatre.server.disk).unwrap_or_else(|error| {
                     // One that never came to rest may have left anything.
                     let problem = format!("the database cannot be read: {error}");
-                    failures.extend(survey.is_some().then_some(problem));
+                    problems.extend(survey.is_some().then_some(problem));
                     None
                 });
                 Some(self.theatre.left_behind())
