@@ -1,5 +1,5 @@
 //! The invariants are held against whole runs, while these go on: a secret that an agent is named
-//! after is found everywhere it gets to.
+//! after is found everywhere it gets to. And so is what the file expects of their end.
 
 use nexus3_sim::play;
 use nexus3_sim::scenario::Scenario;
@@ -47,4 +47,24 @@ fn a_secret_is_found_wherever_it_gets_to() {
     ];
     assert_eq!(failures(LEAK), found);
     assert_eq!(failures(&format!("{LEAK}{IGNORED}")), Vec::<String>::new());
+}
+
+const RESTARTED: &str = r#"
+schema = 1
+about  = "An agent sleeps on the disk."
+[[step]]
+call   = "create_agent"
+params = { agent_id = "scout" }
+[[step]]
+stop   = "SIGTERM"
+[[step]]
+start  = true
+[expect]
+agents = []
+"#;
+
+#[test]
+fn an_agent_that_only_is_on_the_disk_counts() {
+    let scenario = Scenario::parse("x.toml", RESTARTED).unwrap();
+    assert_eq!(play::play(&scenario, 0).failures, [r#"expected the agents [], found ["scout"]"#]);
 }

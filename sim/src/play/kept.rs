@@ -35,14 +35,10 @@ pub struct KeptEvent {
 }
 
 impl Kept {
-    /// `None` where there is no database.
-    pub fn read(disk: &Disk) -> rusqlite::Result<Option<Self>> {
+    pub fn read(disk: &Disk) -> rusqlite::Result<Self> {
         let copy = Disk::new(|| Timestamp::constant(EPOCH, 0));
         let path = Path::new(HOME).join(DATABASE);
         let tree = disk.tree(View::Now);
-        if !tree.contains_key(&path) {
-            return Ok(None);
-        }
         let is_part = |path: &Path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             path.parent() == Some(Path::new(HOME)) && name.starts_with(DATABASE)
@@ -59,7 +55,7 @@ impl Kept {
         let connection = databases.open(&path)?;
         // As the server does it: a log that nobody shares needs no shared memory, which there is none of.
         connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
-        read(&connection).map(Some)
+        read(&connection)
     }
 
     /// Whether an event of an agent may be gone.

@@ -261,12 +261,13 @@ impl Run<'_> {
                     let reading = theatre.desks.values().any(|desk| desk.is_reading());
                     (!reading).then_some(())
                 });
-                self.kept = Kept::read(&self.theatre.server.disk).unwrap_or_else(|error| {
-                    // One that never came to rest may have left anything.
-                    let problem = format!("the database cannot be read: {error}");
-                    problems.extend(survey.is_some().then_some(problem));
-                    None
-                });
+                self.kept = Kept::read(&self.theatre.server.disk)
+                    // One that never came to rest may have left anything, or nothing.
+                    .map_err(|error| {
+                        let problem = format!("the database cannot be read: {error}");
+                        problems.extend(survey.is_some().then_some(problem));
+                    })
+                    .ok();
                 Some(self.theatre.left_behind())
             }
             Err(problem) => {
