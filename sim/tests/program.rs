@@ -149,3 +149,25 @@ fn the_schema_is_json() {
     let schema: serde_json::Value = serde_json::from_str(&printed).expect("the schema is JSON");
     assert!(schema["properties"]["step"].is_object());
 }
+
+#[test]
+fn crashes_are_the_same_in_one_process_and_in_several() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, alone, _) = folder.run(&["crash", "x.toml", "--sample", "6"]);
+    assert_eq!(code, 0, "{alone}");
+    let (file, sum) = alone.split_once('\n').expect("a line for the file and one for all");
+    assert!(file.starts_with("ok     x.toml: 6 of "), "{alone}");
+    assert!(sum.starts_with("6 of ") && sum.ends_with(" points, 0 violations\n"), "{alone}");
+    let together = folder.run(&["crash", "x.toml", "--sample", "6", "-j", "2"]);
+    assert_eq!((together.0, together.1), (0, alone));
+}
+
+#[test]
+fn one_point_is_told_with_its_transcript() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, printed, _) = folder.run(&["crash", "x.toml", "--point", "75"]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(printed.contains("  fault     point 75: "), "{printed}");
+    assert!(printed.ends_with("ok     x.toml seed 0 point 75\n"), "{printed}");
+    assert_eq!(folder.run(&["crash", "x.toml", "--point", "75"]).1, printed);
+}

@@ -257,3 +257,25 @@ fn removed_files_are_forgotten() {
     disk.crash(&mut chance(0), CrashMode::KeepAll);
     assert_eq!(files(disk.tree(View::Now)), texts([]));
 }
+
+#[test]
+fn the_power_goes_at_the_point_of_that_number() {
+    let disk = disk();
+    disk.put(p("/d/logs"), Item::Dir { mode: 0o755 }).expect("there is room");
+    disk.set_unimportant(p("/d/logs"));
+    disk.power_off_at_point(3);
+    disk.power_off_at_point(2);
+    disk.spare_point(2);
+    let dir = dir(&disk);
+    let file = make(&*dir, "a", "x");
+    make(&*dir.dir(p("logs")).expect("it was put there"), "b", "x");
+    assert_eq!((disk.points(), disk.operations()), (1, 2), "logs are no durable points");
+    file.sync().expect("the point was spared");
+    let cut = dir.sync().expect_err("it is the third point");
+    assert!(Gone::is(&cut) && disk.is_off());
+    disk.crash(&mut chance(0), CrashMode::LoseAll);
+    disk.power_on();
+    assert_eq!(files(disk.tree(View::Now)), texts([]), "a sync that was cut has done nothing");
+    make(&*super::dir(&disk), "c", "x");
+    assert_eq!(disk.points(), 4, "points are counted over crashes");
+}
