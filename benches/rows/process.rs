@@ -23,13 +23,16 @@ pub(crate) async fn start(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     std::fs::write(&file, STAND_IN_SCHEMA)?;
     let probe = bench.server(mock.port, &Yardstick::bare_with_schema(file.clone())).await?;
     let durable = probe.has_store();
+    let database = probe.database();
+    // A server that runs has its database for itself.
+    let probed = probe.kill();
     let yardstick = if durable {
-        std::fs::write(&file, schema_of(&probe.database())?)?;
+        std::fs::write(&file, schema_of(&database)?)?;
         Yardstick::bare_with_schema(file)
     } else {
         Yardstick::bare(200)
     };
-    drop(probe);
+    drop(probed);
     let figures = alternate(
         bench,
         async || Ok(bench.server_timed(mock.port, &yardstick).await?.1),

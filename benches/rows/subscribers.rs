@@ -13,8 +13,8 @@ use crate::yardstick::Yardstick;
 
 const CHUNKS: usize = 100_000;
 const SUBSCRIBERS: usize = 64;
-/// A model that is faster than any: so many chunks in each millisecond.
-const BURST: usize = 10;
+/// A model that is faster than any: so many chunks, then a pause of a millisecond or two.
+const BURST: usize = 20;
 /// Turns at a model's pace take long: a few tell enough.
 const PACED_PAIRS_MAX: usize = 3;
 /// What a subscriber may hold: the buffer of the contract, and those of the HTTP library.
@@ -50,7 +50,7 @@ pub(crate) async fn slowed(bench: &Bench) -> anyhow::Result<Vec<Row>> {
             Reading::Half,
             &paced,
             Yardstick::bursting_mock(CHUNKS, BURST),
-            "10 per ms, 64 subscribers, half never read",
+            "at 10 per ms, 64 subscribers, half never read",
         ),
     ] {
         let mock = mock.start()?;
