@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::database::{Statements, number, sql};
-use crate::event::{Committed, Seq};
+use crate::event::{Committed, Seq, What};
 use crate::hub::{KeptEvent, Page, Scope};
 use crate::id::AgentId;
 use crate::limits::{
@@ -57,6 +57,11 @@ impl Journal {
         };
         if count > self.per_agent {
             self.forget_oldest(statements, agent, count - self.per_agent)?;
+        }
+        if matches!(event.what, What::AgentDestroyed { .. }) {
+            // Nothing of it is left in memory; another of its id is counted when it comes.
+            self.counts.remove(agent);
+            return Ok(());
         }
         if self.counts.len() >= EVENT_COUNTS_MAX {
             self.counts.clear();
