@@ -13,8 +13,8 @@ use crate::Bench;
 use crate::measure::{Bound, Row, Spread, Unit, alone};
 
 const SEED: u64 = 1;
-/// What the loads do not have, since the server does not have it.
-const MISSING: &str = "no store and events yet";
+/// What the loads do not have: a reader of the events that the server publishes and keeps.
+const MISSING: &str = "nobody watches";
 
 pub(crate) async fn quiet(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let load = Load::quiet(3);
