@@ -38,6 +38,10 @@ pub const EXECUTING_MAX: usize = 32;
 pub const RETRY_AFTER_SECONDS: u64 = 1;
 /// How long open connections may take to write their last answers once the server has stopped.
 pub const CLOSE_CONNECTIONS_MAX: Duration = Duration::from_secs(5);
+/// Connections that wait to be accepted.
+pub const BACKLOG: u32 = 1024;
+/// What the system may hold of an answer that its reader does not take (Linux doubles it).
+pub const SEND_BUFFER_BYTES: u32 = 64 * 1024;
 pub const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 
 // JSON-RPC.

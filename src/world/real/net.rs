@@ -5,8 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
+use crate::limits::{BACKLOG, SEND_BUFFER_BYTES};
 use crate::world::{BoxFuture, Listener, Net, Stream};
 
 pub(super) struct Tcp {
@@ -32,7 +33,17 @@ impl Tcp {
 impl Net for Tcp {
     fn bind(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Listener>>> {
         Box::pin(async move {
-            let listener = TcpListener::bind(address).await?;
+            let socket = match address {
+                SocketAddr::V4(_) => TcpSocket::new_v4()?,
+                SocketAddr::V6(_) => TcpSocket::new_v6()?,
+            };
+            // A server that died a moment ago must not keep its port from the next one.
+            socket.set_reuseaddr(true)?;
+            // Accepted connections have it too. Left to itself the system takes some 4 MiB for a
+            // reader that does not read, long after the bound of what we hold for it.
+            socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
+            socket.bind(address)?;
+            let listener = socket.listen(BACKLOG)?;
             Ok(Box::new(Door { listener }) as Box<dyn Listener>)
         })
     }
