@@ -134,6 +134,9 @@ pub const SSE_LINE_BYTES_MAX: usize = 4 * MIB;
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * KIB;
 pub const PROVIDER_REQUEST_SECONDS: f64 = 120.0;
 pub const PROVIDER_STREAM_IDLE_SECONDS: f64 = 60.0;
+/// How often a request to a model that failed in passing is repeated.
+pub const PROVIDER_RETRIES: u32 = 3;
+pub const PROVIDER_RETRIES_CONFIGURED_MAX: u32 = 20;
 /// A file that holds a provider's key.
 pub const KEY_BYTES_MAX: u64 = 16 * KIB as u64;
 /// A file with a scripted model's answers.

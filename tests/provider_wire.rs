@@ -58,19 +58,16 @@ async fn outcome(answer: ResponseTemplate) -> (Vec<ModelEvent>, Option<ProviderE
 }
 
 fn config(base_url: String, key_file: PathBuf) -> Config {
-    let model = ModelConfig { id: "m-1".to_owned(), context_window: 1000, max_output: 7 };
+    let model =
+        ModelConfig { id: "m-1".to_owned(), context_window: 1000, max_output: 7, reasoning: false };
     let provider = ProviderConfig {
-        kind: ProviderKind::Vllm,
         base_url: Some(base_url),
-        api_key_env: None,
         api_key_file: Some(key_file),
-        auth_method: None,
         headers: [("X-Agent".to_owned(), "agent ${agent_id}".to_owned())].into(),
         request_timeout: 10.0,
         stream_idle_timeout: 10.0,
-        allow_insecure_http: false,
-        script: None,
         models: [("m".to_owned(), model)].into(),
+        ..ProviderConfig::of(ProviderKind::Vllm)
     };
     Config { providers: [("wire".to_owned(), provider)].into(), ..Config::default() }
 }

@@ -123,19 +123,13 @@ fn script_file(text: &str) -> NamedTempFile {
 }
 
 fn config(kind: ProviderKind) -> ProviderConfig {
-    let model = ModelConfig { id: "id".to_owned(), context_window: 1000, max_output: 7 };
+    let model =
+        ModelConfig { id: "id".to_owned(), context_window: 1000, max_output: 7, reasoning: false };
     ProviderConfig {
-        kind,
-        base_url: None,
-        api_key_env: None,
-        api_key_file: None,
-        auth_method: None,
-        headers: BTreeMap::new(),
         request_timeout: 30.0,
         stream_idle_timeout: 10.0,
-        allow_insecure_http: false,
-        script: None,
         models: [("alias".to_owned(), model)].into(),
+        ..ProviderConfig::of(kind)
     }
 }
 

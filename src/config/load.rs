@@ -10,8 +10,9 @@ use super::providers;
 use super::section::{Field, Section, Zero};
 use super::words::{nearest, quoted};
 use super::{
-    BuiltIn, Config, ConfigError, EventsConfig, LineageError, LogLevel, PermissionsConfig,
-    PresetConfig, RetainConfig, ServerConfig, Source, StorageConfig, SyncMode, ToolConfig, syntax,
+    BuiltIn, Config, ConfigError, EventsConfig, LineageError, LogLevel, NetworkConfig,
+    PermissionsConfig, PresetConfig, RetainConfig, ServerConfig, Source, StorageConfig, SyncMode,
+    ToolConfig, syntax,
 };
 use crate::limits::{self, PRESET_CHAIN_MAX};
 use crate::world::Fs;
@@ -50,6 +51,7 @@ fn config(mut root: Section<'_>) -> Config {
         turn_timeout: root
             .value("turn_timeout", default.turn_timeout, |f| f.seconds(Zero::Refused)),
         permissions: section(&mut root, "permissions", permissions).unwrap_or_default(),
+        network: NetworkConfig::default(),
         server: section(&mut root, "server", server).unwrap_or_default(),
         storage: section(&mut root, "storage", storage).unwrap_or_default(),
         events: section(&mut root, "events", events).unwrap_or_default(),

@@ -75,43 +75,31 @@ fn full_providers() -> [(String, ProviderConfig); 3] {
         id: id.to_owned(),
         context_window,
         max_output,
+        reasoning: false,
     };
     let remote = ProviderConfig {
-        kind: ProviderKind::Openai,
         base_url: Some("https://api.example.com/v1".to_owned()),
         api_key_env: Some("EXAMPLE_KEY".to_owned()),
-        api_key_file: None,
         auth_method: Some(AuthMethod::XApiKey),
         headers: [("X-Agent".to_owned(), "nexus3 ${agent_id}".to_owned())].into(),
         request_timeout: 10.0,
         stream_idle_timeout: 0.5,
-        allow_insecure_http: false,
-        script: None,
         models: [
             ("fast".to_owned(), model("fast-1", 8000, 1000)),
             ("able".to_owned(), model("able-1", 131_072, 4096)),
         ]
         .into(),
+        ..ProviderConfig::of(ProviderKind::Openai)
     };
     let local = ProviderConfig {
-        kind: ProviderKind::Ollama,
-        base_url: None,
-        api_key_env: None,
         api_key_file: Some("/etc/key".into()),
-        auth_method: None,
-        headers: BTreeMap::new(),
-        request_timeout: 120.0,
-        stream_idle_timeout: 60.0,
-        allow_insecure_http: false,
-        script: None,
         models: [("small".to_owned(), model("s", 131_072, 4096))].into(),
+        ..ProviderConfig::of(ProviderKind::Ollama)
     };
     let played = ProviderConfig {
-        kind: ProviderKind::Script,
-        api_key_file: None,
         script: Some("/srv/s.toml".into()),
         models: [("part".to_owned(), model("p", 131_072, 4096))].into(),
-        ..local.clone()
+        ..ProviderConfig::of(ProviderKind::Script)
     };
     [("remote".to_owned(), remote), ("local".to_owned(), local), ("played".to_owned(), played)]
 }
@@ -135,6 +123,7 @@ fn full() -> Config {
             presets: [("reader".to_owned(), reader)].into(),
             blocked_paths: vec!["/srv/secret".into()],
         },
+        network: NetworkConfig::default(),
         server: ServerConfig {
             host: IpAddr::from(Ipv6Addr::LOCALHOST),
             port: 0,

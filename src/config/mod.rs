@@ -47,6 +47,7 @@ pub struct Config {
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub turn_timeout: f64,
     pub permissions: PermissionsConfig,
+    pub network: NetworkConfig,
     pub server: ServerConfig,
     pub storage: StorageConfig,
     pub events: EventsConfig,
@@ -62,6 +63,7 @@ impl Default for Config {
             skill_timeout: limits::SKILL_TIMEOUT_SECONDS,
             turn_timeout: limits::TURN_TIMEOUT_SECONDS,
             permissions: PermissionsConfig::default(),
+            network: NetworkConfig::default(),
             server: ServerConfig::default(),
             storage: StorageConfig::default(),
             events: EventsConfig::default(),
@@ -94,11 +96,48 @@ pub struct ProviderConfig {
     /// Sends requests unencrypted to hosts other than this one.
     #[serde(default)]
     pub allow_insecure_http: bool,
+    /// How often a request that failed in passing is repeated.
+    #[serde(default = "max_retries")]
+    #[schemars(range(max = limits::PROVIDER_RETRIES_CONFIGURED_MAX))]
+    pub max_retries: u32,
+    /// Marks the part of a request that stays the same, where the wire knows such marks.
+    #[serde(default = "prompt_caching")]
+    pub prompt_caching: bool,
+    /// Certificates (PEM) of authorities that are trusted besides the machine's own.
+    pub ca_file: Option<PathBuf>,
+    /// Of the type `azure`: the version of its interface.
+    pub api_version: Option<String>,
+    /// Of the type `azure`: the deployment that is asked; without it the model's id.
+    pub deployment: Option<String>,
     /// Of the type `script`: a scenario file, of which only the `[[model]]` entries are read.
     pub script: Option<PathBuf>,
     /// The models it offers, by alias.
     #[schemars(extend("minProperties" = 1))]
     pub models: IndexMap<String, ModelConfig>,
+}
+
+impl ProviderConfig {
+    /// A provider of which only the type is given.
+    pub fn of(kind: ProviderKind) -> Self {
+        Self {
+            kind,
+            base_url: None,
+            api_key_env: None,
+            api_key_file: None,
+            auth_method: None,
+            headers: BTreeMap::new(),
+            request_timeout: request_timeout(),
+            stream_idle_timeout: stream_idle_timeout(),
+            allow_insecure_http: false,
+            max_retries: max_retries(),
+            prompt_caching: prompt_caching(),
+            ca_file: None,
+            api_version: None,
+            deployment: None,
+            script: None,
+            models: IndexMap::new(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -108,6 +147,8 @@ pub enum ProviderKind {
     Openrouter,
     Ollama,
     Vllm,
+    Azure,
+    Anthropic,
     Demo,
     Script,
 }
@@ -133,6 +174,21 @@ pub struct ModelConfig {
     #[serde(default = "max_output")]
     #[schemars(range(min = 1, max = limits::CONTEXT_WINDOW_TOKENS_MAX))]
     pub max_output: u64,
+    /// Whether the model is asked to think before it answers.
+    #[serde(default)]
+    pub reasoning: bool,
+}
+
+impl ModelConfig {
+    /// A model of which only the id is given.
+    pub fn of(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            context_window: context_window(),
+            max_output: max_output(),
+            reasoning: false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -171,6 +227,13 @@ pub struct ToolConfig {
     /// Seconds one call of this tool may take.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub timeout: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// Lets providers be asked at private addresses other than this machine.
+    pub allow_private: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -295,6 +358,14 @@ fn request_timeout() -> f64 {
 
 fn stream_idle_timeout() -> f64 {
     limits::PROVIDER_STREAM_IDLE_SECONDS
+}
+
+fn max_retries() -> u32 {
+    limits::PROVIDER_RETRIES
+}
+
+fn prompt_caching() -> bool {
+    true
 }
 
 fn context_window() -> u64 {

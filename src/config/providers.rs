@@ -11,8 +11,8 @@ use super::load::absolute_path;
 use super::section::{Field, Section, Zero};
 use super::words::{nearest, quoted};
 use super::{
-    AuthMethod, ModelConfig, ProviderConfig, ProviderKind, context_window, max_output,
-    request_timeout, stream_idle_timeout,
+    AuthMethod, ModelConfig, ProviderConfig, ProviderKind, context_window, max_output, max_retries,
+    prompt_caching, request_timeout, stream_idle_timeout,
 };
 use crate::limits;
 
@@ -95,6 +95,11 @@ fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) 
         stream_idle_timeout: section
             .value("stream_idle_timeout", stream_idle_timeout(), |f| f.seconds(Zero::Refused)),
         allow_insecure_http,
+        max_retries: max_retries(),
+        prompt_caching: prompt_caching(),
+        ca_file: None,
+        api_version: None,
+        deployment: None,
         script: script(kind, &mut section),
         models: section
             .required("models", MODELS_HINT, |f| models(name, f, names))
@@ -131,7 +136,9 @@ fn refuse_idle_keys(kind: Option<ProviderKind>, section: &mut Section<'_>) {
             ProviderKind::Openai
             | ProviderKind::Openrouter
             | ProviderKind::Ollama
-            | ProviderKind::Vllm,
+            | ProviderKind::Vllm
+            | ProviderKind::Azure
+            | ProviderKind::Anthropic,
         )
         | None => return,
     };
@@ -165,6 +172,8 @@ fn script(kind: Option<ProviderKind>, section: &mut Section<'_>) -> Option<PathB
             | ProviderKind::Openrouter
             | ProviderKind::Ollama
             | ProviderKind::Vllm
+            | ProviderKind::Azure
+            | ProviderKind::Anthropic
             | ProviderKind::Demo,
         ) => {
             if let Some(field) = section.given("script", "") {
@@ -210,6 +219,7 @@ fn model(mut section: Section<'_>) -> ModelConfig {
         context_window: section
             .value("context_window", context_window(), |f| f.whole(tokens.clone())),
         max_output: section.value("max_output", max_output(), |f| f.whole(tokens)),
+        reasoning: false,
     };
     if let Some(field) = output.or(window)
         && model.context_window <= model.max_output

@@ -1,14 +1,10 @@
 //! What a provider has where the configuration does not say, and which one is used where it says
 //! nothing at all.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 
 use super::key::KeyFinder;
 use crate::config::{ModelConfig, ProviderConfig, ProviderKind};
-use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
-use crate::limits::{PROVIDER_REQUEST_SECONDS, PROVIDER_STREAM_IDLE_SECONDS};
 
 /// How the models of a type are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +30,8 @@ impl Way {
             }
             ProviderKind::Ollama => ("http://localhost:11434/v1", None),
             ProviderKind::Vllm => ("http://localhost:8000/v1", None),
+            ProviderKind::Azure => ("", Some("AZURE_OPENAI_KEY")),
+            ProviderKind::Anthropic => ("https://api.anthropic.com", Some("ANTHROPIC_API_KEY")),
             ProviderKind::Demo => return Self::BuiltIn,
             ProviderKind::Script => return Self::Script,
         };
@@ -82,36 +80,10 @@ impl Offered {
     }
 
     pub(super) fn config(self) -> ProviderConfig {
-        let model = unset_model(self.model);
+        let model = ModelConfig::of(self.model);
         ProviderConfig {
             models: IndexMap::from([(self.model.to_owned(), model)]),
-            ..unset(self.kind)
+            ..ProviderConfig::of(self.kind)
         }
-    }
-}
-
-/// The configuration of a provider of which only the type is given.
-pub(super) fn unset(kind: ProviderKind) -> ProviderConfig {
-    ProviderConfig {
-        kind,
-        base_url: None,
-        api_key_env: None,
-        api_key_file: None,
-        auth_method: None,
-        headers: BTreeMap::new(),
-        request_timeout: PROVIDER_REQUEST_SECONDS,
-        stream_idle_timeout: PROVIDER_STREAM_IDLE_SECONDS,
-        allow_insecure_http: false,
-        script: None,
-        models: IndexMap::new(),
-    }
-}
-
-/// The configuration of a model of which only the id is given.
-pub(super) fn unset_model(id: &str) -> ModelConfig {
-    ModelConfig {
-        id: id.to_owned(),
-        context_window: CONTEXT_WINDOW_TOKENS,
-        max_output: OUTPUT_TOKENS_RESERVED,
     }
 }

@@ -7,7 +7,6 @@ use futures_util::StreamExt;
 use super::*;
 use crate::config::{AuthMethod, ModelConfig};
 use crate::id::AgentId;
-use crate::provider::defaults::{unset, unset_model};
 use crate::provider::replay::{Replay, Script};
 use crate::provider::{Fault, ModelRequest};
 use crate::world::{Dir, Environment, Fs};
@@ -53,8 +52,8 @@ impl Fs for Machine {
 
 /// A provider of which only its type and the aliases of its models with their ids are given.
 fn provider(kind: ProviderKind, models: &[(&str, &str)]) -> ProviderConfig {
-    let model = |(alias, id): &(&str, &str)| ((*alias).to_owned(), unset_model(id));
-    ProviderConfig { models: models.iter().map(model).collect(), ..unset(kind) }
+    let model = |(alias, id): &(&str, &str)| ((*alias).to_owned(), ModelConfig::of(id));
+    ProviderConfig { models: models.iter().map(model).collect(), ..ProviderConfig::of(kind) }
 }
 
 fn config(providers: impl IntoIterator<Item = (&'static str, ProviderConfig)>) -> Config {
@@ -91,8 +90,12 @@ fn refusal(outcome: Result<Models, ModelError>) -> String {
 
 fn two_local_providers() -> Config {
     let mut home = provider(ProviderKind::Ollama, &[("small", ""), ("large", "llama3")]);
-    home.models["small"] =
-        ModelConfig { id: "qwen/qwen3".to_owned(), context_window: 1000, max_output: 100 };
+    home.models["small"] = ModelConfig {
+        id: "qwen/qwen3".to_owned(),
+        context_window: 1000,
+        max_output: 100,
+        reasoning: false,
+    };
     let rack = provider(ProviderKind::Vllm, &[("big", "m")]);
     config([("home", home), ("rack", rack)])
 }

@@ -3,14 +3,13 @@
 use serde_json::json;
 
 use super::*;
-use crate::config::ProviderKind;
-use crate::provider::defaults::unset;
+use crate::config::{ProviderConfig, ProviderKind};
 
 const KEY: &str = "sk-canary-0123456789";
 const HEADER: &str = "https://secret.example/\"x\"";
 
 fn redactor() -> Redactor {
-    let mut config = unset(ProviderKind::Vllm);
+    let mut config = ProviderConfig::of(ProviderKind::Vllm);
     config.headers = [
         ("x-secret".to_owned(), HEADER.to_owned()),
         ("x-short".to_owned(), "short".to_owned()),

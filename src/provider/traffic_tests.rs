@@ -5,9 +5,8 @@ use std::sync::Mutex;
 use futures_util::StreamExt;
 
 use super::*;
-use crate::config::{Config, ModelConfig, ProviderKind};
+use crate::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
 use crate::message::Message;
-use crate::provider::defaults::unset;
 use crate::provider::key::KeyFinder;
 use crate::provider::models::Models;
 use crate::provider::replay::{Piece, Replay, Script};
@@ -60,12 +59,13 @@ impl Fs for Machine {
 }
 
 fn config() -> Config {
-    let mut one = unset(ProviderKind::Vllm);
+    let mut one = ProviderConfig::of(ProviderKind::Vllm);
     one.api_key_env = Some("KEY".to_owned());
     one.headers = [("X-Team".to_owned(), "team-canary".to_owned())].into();
-    let model = ModelConfig { id: "m-1".to_owned(), context_window: 1000, max_output: 7 };
+    let model =
+        ModelConfig { id: "m-1".to_owned(), context_window: 1000, max_output: 7, reasoning: false };
     one.models = [("m".to_owned(), model)].into();
-    let mut other = unset(ProviderKind::Openrouter);
+    let mut other = ProviderConfig::of(ProviderKind::Openrouter);
     other.api_key_env = Some("OTHER_KEY".to_owned());
     Config {
         providers: [("one".to_owned(), one), ("other".to_owned(), other)].into(),

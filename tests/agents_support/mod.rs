@@ -163,19 +163,15 @@ fn config(model: &Model) -> Config {
         id: "m-1".to_owned(),
         context_window: CONTEXT_WINDOW,
         max_output: MAX_OUTPUT,
+        reasoning: false,
     };
     let provider = ProviderConfig {
-        script: None,
-        kind: ProviderKind::Vllm,
         base_url: Some(model.base_url.clone()),
-        api_key_env: None,
-        api_key_file: None,
-        auth_method: None,
         headers: [(AGENT.to_owned(), "${agent_id}".to_owned())].into(),
         request_timeout: 60.0,
         stream_idle_timeout: 60.0,
-        allow_insecure_http: false,
         models: [("m".to_owned(), sizes)].into(),
+        ..ProviderConfig::of(ProviderKind::Vllm)
     };
     Config { providers: [("wire".to_owned(), provider)].into(), ..Config::default() }
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::config::ProviderKind;
-use crate::provider::defaults::unset;
 use crate::provider::key::KeySource;
 
 const CANARY: &str = "sk-canary-0123456789";
@@ -10,7 +9,7 @@ const CANARY: &str = "sk-canary-0123456789";
 fn config() -> ProviderConfig {
     ProviderConfig {
         base_url: Some("https://models.example/v1/".to_owned()),
-        ..unset(ProviderKind::Openai)
+        ..ProviderConfig::of(ProviderKind::Openai)
     }
 }
 

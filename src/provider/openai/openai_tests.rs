@@ -9,7 +9,6 @@ use super::*;
 use crate::config::ProviderKind;
 use crate::id::AgentId;
 use crate::message::{Message, Usage};
-use crate::provider::defaults::unset;
 use crate::provider::key::KeySource;
 use crate::provider::replay::{Piece, Replay, Script};
 use crate::provider::{Fault, FinishReason};
@@ -25,7 +24,7 @@ const DONE: &str = "data: [DONE]\n\n";
 type Outcome = (Vec<ModelEvent>, Option<ProviderError>);
 
 fn provider(replay: &Arc<Replay>) -> OpenAi {
-    let config = unset(ProviderKind::Vllm);
+    let config = ProviderConfig::of(ProviderKind::Vllm);
     let key = Key {
         value: SecretString::from(CANARY),
         source: KeySource::Variable("SOME_KEY".to_owned()),

@@ -7,10 +7,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::*;
-use crate::config::ProviderKind;
+use crate::config::{ModelConfig, ProviderKind};
 use crate::id::AgentId;
 use crate::message::{Message, Usage};
-use crate::provider::defaults::{unset, unset_model};
 use crate::provider::{
     self as wire, FinishReason, ModelEvent, ModelRequest, Provider, ProviderError,
 };
@@ -18,8 +17,8 @@ use crate::provider::{
 type Outcome = (Vec<ModelEvent>, Option<ProviderError>);
 
 fn provider_of(entries: Vec<Entry>) -> OpenAi {
-    let mut config = unset(ProviderKind::Script);
-    config.models.insert("alias".to_owned(), unset_model("id"));
+    let mut config = ProviderConfig::of(ProviderKind::Script);
+    config.models.insert("alias".to_owned(), ModelConfig::of("id"));
     over(Script::new(entries).unwrap(), "p", &config).unwrap()
 }
 
