@@ -73,6 +73,14 @@ pub enum What {
         /// A preview.
         output: String,
     },
+    /// The model could not be asked, and is asked again.
+    ProviderRetry {
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// The wait before the next one.
+        after_ms: u64,
+        reason: String,
+    },
     TurnCompleted {
         content: Arc<str>,
         halted: bool,
@@ -178,6 +186,7 @@ impl What {
             Self::BatchCompleted(_) => "batch_completed",
             Self::ToolStarted { .. } => "tool_started",
             Self::ToolCompleted { .. } => "tool_completed",
+            Self::ProviderRetry { .. } => "provider_retry",
             Self::TurnCompleted { .. } => "turn_completed",
             Self::TurnCancelled(_) => "turn_cancelled",
             Self::TurnFailed(_) => "turn_failed",
@@ -205,6 +214,7 @@ impl What {
             | Self::BatchCompleted(_)
             | Self::ToolStarted { .. }
             | Self::ToolCompleted { .. }
+            | Self::ProviderRetry { .. }
             | Self::TurnCompleted { .. }
             | Self::TurnCancelled(_)
             | Self::TurnFailed(_)

@@ -137,6 +137,13 @@ pub const PROVIDER_STREAM_IDLE_SECONDS: f64 = 60.0;
 /// How often a request to a model that failed in passing is repeated.
 pub const PROVIDER_RETRIES: u32 = 3;
 pub const PROVIDER_RETRIES_CONFIGURED_MAX: u32 = 20;
+/// The bound of the first wait before a repetition; it doubles with each.
+pub const PROVIDER_BACKOFF_FIRST: Duration = Duration::from_millis(500);
+pub const PROVIDER_BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// What a provider may ask for at most.
+pub const PROVIDER_RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
+/// How often one request follows a provider that sends it elsewhere.
+pub const PROVIDER_REDIRECTS_MAX: u32 = 3;
 /// A file that holds a provider's key.
 pub const KEY_BYTES_MAX: u64 = 16 * KIB as u64;
 /// A file with a scripted model's answers.

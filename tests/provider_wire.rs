@@ -46,6 +46,7 @@ async fn outcome(answer: ResponseTemplate) -> (Vec<ModelEvent>, Option<ProviderE
             parameters: json!({"type": "object"}),
         }]),
         output_tokens_max: model.output_tokens_max,
+        reasoning: false,
     });
     let mut events = Vec::new();
     while let Some(item) = stream.next().await {

@@ -126,6 +126,8 @@ fn config(kind: ProviderKind) -> ProviderConfig {
     let model =
         ModelConfig { id: "id".to_owned(), context_window: 1000, max_output: 7, reasoning: false };
     ProviderConfig {
+        // Every entry is seen by itself.
+        max_retries: 0,
         request_timeout: 30.0,
         stream_idle_timeout: 10.0,
         models: [("alias".to_owned(), model)].into(),
@@ -162,6 +164,7 @@ async fn ask(models: &Models, agent: &str, content: &str) -> Outcome {
         messages: vec![Arc::new(Message::User { content: content.into(), meta: None })],
         tools: Arc::new([]),
         output_tokens_max: model.output_tokens_max,
+        reasoning: model.reasoning,
     });
     let mut events = Vec::new();
     while let Some(item) = stream.next().await {

@@ -376,6 +376,7 @@ impl Agent {
             messages: self.conversation.messages(),
             tools: Arc::clone(&facts.tools),
             output_tokens_max: facts.model.output_tokens_max,
+            reasoning: facts.model.reasoning,
         }
     }
 

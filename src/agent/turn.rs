@@ -11,7 +11,7 @@ use super::outcome::{CancelReason, Failure, Finish, Outcome};
 use crate::event::{self, What};
 use crate::limits::EMPTY_ANSWERS_MAX;
 use crate::message::{AssistantMeta, Message, ToolCall, ToolMeta, Usage};
-use crate::provider::{Fault, FinishReason, ProviderError};
+use crate::provider::{Fault, FinishReason, ProviderError, Retry};
 
 /// The argument that any tool call may carry to let its whole batch run at the same time.
 pub const PARALLEL_ARGUMENT: &str = "_parallel";
@@ -38,6 +38,8 @@ pub struct Rules {
 #[derive(Clone, Debug)]
 pub enum Input {
     Text(String),
+    /// The model is asked the same once more, after a wait.
+    Retrying(Retry),
     Answered(Answer),
     Broke(ProviderError),
     ToolEnded {
@@ -166,6 +168,10 @@ impl Turn {
         }
         match input {
             Input::Text(piece) => self.on_text(&piece),
+            Input::Retrying(Retry { attempt, after, reason }) => {
+                let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+                vec![Effect::Tell(What::ProviderRetry { attempt, after_ms, reason })]
+            }
             Input::Answered(answer) => self.on_answer(answer),
             Input::Broke(error) => self.fail(Failure::Provider(error)),
             Input::ToolEnded { index, result } => self.on_tool_ended(index, result),

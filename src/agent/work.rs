@@ -68,6 +68,11 @@ pub async fn ask(facts: Arc<Facts>, request: ModelRequest, to: mpsc::Sender<Repo
                     call.arguments.push_str(&arguments);
                 }
             }
+            Ok(ModelEvent::Retry(retry)) => {
+                if to.send(Report::Input(Input::Retrying(retry))).await.is_err() {
+                    break;
+                }
+            }
             Ok(ModelEvent::Usage(reported)) => usage = reported,
             Ok(ModelEvent::Finished(finish)) => {
                 let calls = calls.into_iter().map(OpenCall::close).collect();

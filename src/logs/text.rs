@@ -60,6 +60,11 @@ pub(super) fn note(event: &Event) -> Option<String> {
         What::TurnCompleted { halted: true, .. } => {
             ("turn halted at its limit of tool iterations".to_owned(), String::new())
         }
+        What::ProviderRetry { attempt, after_ms, reason } => {
+            let heading =
+                format!("model asked again after {after_ms} ms (attempt {attempt} failed)");
+            (heading, reason.clone())
+        }
         What::TurnCompleted { halted: false, .. }
         | What::TurnQueued { .. }
         | What::TurnStarted { .. }

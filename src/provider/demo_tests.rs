@@ -15,6 +15,7 @@ fn request(messages: Vec<Message>) -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: Arc::new([tool("sleep"), tool("echo")]),
         output_tokens_max: 10,
+        reasoning: false,
     }
 }
 

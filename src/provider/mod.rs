@@ -1,26 +1,37 @@
 //! Models: a request in, a stream of events out, the same for every wire.
 //! A provider maps; it never decides about a turn.
 
+mod anthropic; // the messages wire
+mod attempt; // one attempt at one request
 mod defaults; // where the configuration says nothing
 mod demo; // the built-in model
+mod endpoint; // URL, key, headers, waits
+mod error_object; // what a provider says is wrong
+mod failure; // what went wrong, in our words
 mod key; // keys, and keeping them out of every text
 mod models; // which models there are
+mod names; // names and arguments that a wire takes back
 mod openai; // the chat completions wire
+mod redirect; // a provider that moved
+mod remote; // a model on another machine
 #[cfg(test)]
 #[path = "replay_tests.rs"]
 mod replay; // a scripted server
+mod retry; // how long to wait before a repetition
 pub mod script; // answers written down beforehand
 mod scrub; // secrets in whole bodies
 mod traffic; // what passes, for whoever watches
+mod wire; // what differs between the wires
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::Stream;
 use serde::{Deserialize, Serialize};
 
+pub use endpoint::EndpointError;
 pub use models::{Model, ModelError, Models};
-pub use openai::EndpointError;
 pub use traffic::{BodyEnd, Carried, Passed, Traffic};
 
 use crate::id::AgentId;
@@ -43,6 +54,8 @@ pub struct ModelRequest {
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolDefinition]>,
     pub output_tokens_max: u64,
+    /// Whether the model is asked to think before it answers.
+    pub reasoning: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +74,19 @@ pub enum ModelEvent {
         arguments: String,
     },
     Usage(Usage),
+    /// Nothing of an answer has come, and the request is repeated.
+    Retry(Retry),
     Finished(FinishReason),
+}
+
+/// A request that failed in passing and is repeated after a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    pub after: Duration,
+    /// In our own words, for people.
+    pub reason: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,15 +10,19 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Provider;
-use super::defaults::{Defaults, Offered, Way};
+use super::anthropic::Messages;
+use super::defaults::{Address, Defaults, Offered, Way};
 use super::demo::Demo;
+use super::endpoint::{Endpoint, EndpointError};
 use super::key::{Key, KeyFinder, Redactor};
-use super::openai::{EndpointError, OpenAi};
+use super::openai::Completions;
+use super::remote::{Remote, Seams};
 use super::script::{self, BuildError, ScriptFileError};
 use super::traffic::{Traffic, Watch};
+use super::wire::Wire;
 use crate::config::{Config, ProviderConfig, ProviderKind};
 use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
-use crate::world::{Fs, Http, World};
+use crate::world::{Fs, World};
 
 const DEMO: &str = "demo";
 
@@ -74,6 +78,8 @@ pub struct Model {
     pub id: Arc<str>,
     pub context_window: u64,
     pub output_tokens_max: u64,
+    /// Whether it is asked to think before it answers.
+    pub reasoning: bool,
     pub provider: Arc<dyn Provider>,
 }
 
@@ -117,11 +123,12 @@ impl Models {
         traffic: Option<Arc<dyn Traffic>>,
     ) -> Result<Self, ModelError> {
         let keys = KeyFinder { environment: world.environment.as_ref(), fs: world.fs.as_ref() };
-        Self::build(&world.http, keys, config, traffic)
+        let seams = Seams { http: Arc::clone(&world.http), chance: Arc::clone(&world.chance) };
+        Self::build(&seams, keys, config, traffic)
     }
 
     pub(super) fn build(
-        http: &Arc<dyn Http>,
+        seams: &Seams,
         keys: KeyFinder<'_>,
         config: &Config,
         traffic: Option<Arc<dyn Traffic>>,
@@ -146,7 +153,7 @@ impl Models {
         }
         let watch = traffic.map(|traffic| Watch::new(traffic, secrets));
         for (name, provider, key) in keyed {
-            let built = build_provider(http, keys.fs, name, provider, key)?;
+            let built = build_provider(seams, keys.fs, name, provider, key)?;
             models.add(name, provider, built.watched(watch.as_ref()))?;
         }
         if let Some(model) = models.by_alias.values().next() {
@@ -200,6 +207,7 @@ impl Models {
                 id: model.id.as_str().into(),
                 context_window: model.context_window,
                 output_tokens_max: model.max_output,
+                reasoning: model.reasoning,
                 provider: Arc::clone(&provider),
             };
             if let Some(first) = self.by_alias.insert(alias.clone(), model) {
@@ -232,6 +240,7 @@ impl Models {
             id: id.into(),
             context_window: CONTEXT_WINDOW_TOKENS,
             output_tokens_max: OUTPUT_TOKENS_RESERVED,
+            reasoning: false,
             provider: Arc::clone(provider),
         }))
     }
@@ -240,7 +249,7 @@ impl Models {
 const NAME_SHOWN_CHARS_MAX: usize = 100;
 
 const DEMO_NOTICE: &str = "no model is configured: the built-in `demo` model answers. For a real one set \
-     OPENAI_API_KEY or OPENROUTER_API_KEY, or put this into config.json in the home of the server:\n  \
+     OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY, or put this into config.json in the home of the server:\n  \
      {\"providers\": {\"local\": {\"type\": \"ollama\", \"models\": {\"small\": {\"id\": \"qwen3\"}}}}}";
 
 fn demo() -> Model {
@@ -250,6 +259,7 @@ fn demo() -> Model {
         id: DEMO.into(),
         context_window: CONTEXT_WINDOW_TOKENS,
         output_tokens_max: OUTPUT_TOKENS_RESERVED,
+        reasoning: false,
         provider: Arc::new(Demo),
     }
 }
@@ -261,29 +271,27 @@ fn key_of(
 ) -> Result<Option<Key>, ModelError> {
     match Way::of(config.kind) {
         Way::BuiltIn | Way::Script => Ok(None),
-        Way::Completions(Defaults { base_url: _, key_variable }) => {
-            keys.find(name, config, key_variable)
-        }
+        Way::Remote(Defaults { key_variable, .. }) => keys.find(name, config, key_variable),
     }
 }
 
 /// A provider before it is watched.
 enum Built {
     Demo,
-    Wire(OpenAi),
+    Remote(Remote),
 }
 
 impl Built {
     fn watched(self, watch: Option<&Watch>) -> Arc<dyn Provider> {
         match self {
             Self::Demo => Arc::new(Demo),
-            Self::Wire(wire) => Arc::new(wire.watched(watch.cloned())),
+            Self::Remote(remote) => Arc::new(remote.watched(watch.cloned())),
         }
     }
 }
 
 fn build_provider(
-    http: &Arc<dyn Http>,
+    seams: &Seams,
     fs: &dyn Fs,
     name: &str,
     config: &ProviderConfig,
@@ -292,14 +300,20 @@ fn build_provider(
     let unusable = |source| ModelError::Provider { provider: name.to_owned(), source };
     match Way::of(config.kind) {
         Way::BuiltIn => Ok(Built::Demo),
-        Way::Completions(Defaults { base_url, key_variable: _ }) => {
-            let wire = OpenAi::new(Arc::clone(http), name, config, base_url, key);
-            Ok(Built::Wire(wire.map_err(unusable)?))
+        Way::Remote(defaults) => {
+            let endpoint = Endpoint::new(name, config, defaults, key).map_err(unusable)?;
+            let wire: Arc<dyn Wire> = match defaults.address {
+                Address::Completions | Address::Deployment { .. } => {
+                    Arc::new(Completions::of(config))
+                }
+                Address::Messages => Arc::new(Messages::of(config)),
+            };
+            Ok(Built::Remote(Remote::new(seams.clone(), endpoint, wire)))
         }
         Way::Script => {
             let provider = name.to_owned();
-            match script::provider(fs, name, config) {
-                Ok(scripted) => Ok(Built::Wire(scripted)),
+            match script::provider(&seams.chance, fs, name, config) {
+                Ok(scripted) => Ok(Built::Remote(scripted)),
                 Err(BuildError::NoScript) => Err(ModelError::NoScript { provider }),
                 Err(BuildError::File(source)) => Err(ModelError::Script { provider, source }),
                 Err(BuildError::Endpoint(source)) => Err(unusable(source)),

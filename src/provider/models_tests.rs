@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::config::{AuthMethod, ModelConfig};
 use crate::id::AgentId;
-use crate::provider::replay::{Replay, Script};
+use crate::provider::replay::{Replay, Script, seams};
 use crate::provider::{Fault, ModelRequest};
 use crate::world::{Dir, Environment, Fs};
 
@@ -75,8 +75,7 @@ fn built_over(
 ) -> Result<Models, ModelError> {
     let machine = Machine(variables.to_vec());
     let keys = KeyFinder { environment: &machine, fs: &machine };
-    let http: Arc<dyn Http> = http;
-    Models::build(&http, keys, config, None)
+    Models::build(&seams(http), keys, config, None)
 }
 
 /// Name, provider, id, context window and output of a model.
@@ -237,6 +236,7 @@ async fn a_key_is_in_no_error_and_no_debug_print() {
         messages: Vec::new(),
         tools: Arc::new([]),
         output_tokens_max: 1,
+        reasoning: false,
     };
     let answer = model.provider.stream(request).next().await;
     let error = answer.expect("an exchange has an outcome").unwrap_err();

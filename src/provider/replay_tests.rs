@@ -8,7 +8,21 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 
-use crate::world::{BoxFuture, Http, HttpError, HttpFault, HttpResponse};
+use super::remote::Seams;
+use crate::world::{BoxFuture, Chance, Http, HttpError, HttpFault, HttpResponse, Use};
+
+/// Chance that always falls on the largest number.
+pub(super) struct Most;
+
+impl Chance for Most {
+    fn fill(&self, _: Use, bytes: &mut [u8]) {
+        bytes.fill(u8::MAX);
+    }
+}
+
+pub(super) fn seams(http: Arc<dyn Http>) -> Seams {
+    Seams { http, chance: Arc::new(Most) }
+}
 
 pub(super) enum Script {
     Answer {

@@ -9,8 +9,8 @@ use crate::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
 use crate::message::Message;
 use crate::provider::key::KeyFinder;
 use crate::provider::models::Models;
-use crate::provider::replay::{Piece, Replay, Script};
-use crate::world::{Dir, Environment, Fs, Http};
+use crate::provider::replay::{Piece, Replay, Script, seams};
+use crate::world::{Dir, Environment, Fs};
 
 const KEY: &str = "sk-canary-0123456789";
 const OTHER_KEY: &str = "or-canary-9876543210";
@@ -59,7 +59,7 @@ impl Fs for Machine {
 }
 
 fn config() -> Config {
-    let mut one = ProviderConfig::of(ProviderKind::Vllm);
+    let mut one = ProviderConfig { max_retries: 0, ..ProviderConfig::of(ProviderKind::Vllm) };
     one.api_key_env = Some("KEY".to_owned());
     one.headers = [("X-Team".to_owned(), "team-canary".to_owned())].into();
     let model =
@@ -81,9 +81,9 @@ enum Wanted {
 
 async fn told(script: Script, question: &str, wanted: Wanted) -> Vec<Passed> {
     let seen = Arc::new(Seen::default());
-    let http: Arc<dyn Http> = Replay::new([script]);
+    let seams = seams(Replay::new([script]));
     let keys = KeyFinder { environment: &Machine, fs: &Machine };
-    let models = Models::build(&http, keys, &config(), Some(seen.clone())).unwrap();
+    let models = Models::build(&seams, keys, &config(), Some(seen.clone())).unwrap();
     let model = models.resolve(None).unwrap();
     let agent = AgentId::parse("w1").unwrap();
     let mut stream = model.provider.stream(ModelRequest {
@@ -93,6 +93,7 @@ async fn told(script: Script, question: &str, wanted: Wanted) -> Vec<Passed> {
         messages: vec![Arc::new(Message::User { content: question.into(), meta: None })],
         tools: Arc::new([]),
         output_tokens_max: 7,
+        reasoning: false,
     });
     match wanted {
         Wanted::All => while stream.next().await.is_some() {},

@@ -43,6 +43,9 @@ fn more(what: &What) -> String {
             let how = if *success { "succeeded" } else { "failed" };
             format!("{tool_id} {name} {how}{told}")
         }
+        What::ProviderRetry { attempt, after_ms, reason } => {
+            format!("attempt {attempt} failed, again after {after_ms}ms: {reason}")
+        }
         What::TurnCompleted { content, halted, finish_reason, usage } => {
             let halted = if *halted { " halted" } else { "" };
             let tokens = usage.input_tokens + usage.output_tokens;

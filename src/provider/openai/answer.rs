@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::chunk::{CallDelta, Choice, Chunk, Delta, ErrorObject};
-use crate::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_PER_MESSAGE_MAX};
+use super::chunk::{CallDelta, Choice, Chunk, Delta};
+use crate::limits::TOOL_CALLS_PER_MESSAGE_MAX;
 use crate::message::Usage;
-use crate::provider::{FinishReason, ModelEvent};
+use crate::provider::error_object::ErrorObject;
+use crate::provider::wire::{self, AnswerError, Progress, Size};
+use crate::provider::{FinishReason, ModelEvent, names};
 use crate::sse::Record;
 
 /// The record that closes a stream.
@@ -17,29 +19,11 @@ const DONE: &str = "[DONE]";
 /// An answer as far as it has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    bytes: usize,
+    size: Size,
     calls: Vec<Call>,
     finish: Option<FinishReason>,
     /// The last one counts: some servers send a running total with every chunk.
     usage: Option<Usage>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    More,
-    /// The stream was closed in order.
-    Done,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum AnswerError {
-    ErrorObject(ErrorObject),
-    BadJson,
-    NoFinishReason,
-    ContentFilter,
-    NamelessCall,
-    TooLarge,
-    TooManyCalls,
 }
 
 /// A tool call of this answer. Its place in the list is its index in our events.
@@ -53,9 +37,8 @@ struct Call {
     started: bool,
 }
 
-impl Answer {
-    /// Takes one record and appends what it says to `events`.
-    pub(super) fn on_record(
+impl wire::Answer for Answer {
+    fn on_record(
         &mut self,
         record: &Record,
         events: &mut VecDeque<ModelEvent>,
@@ -87,18 +70,15 @@ impl Answer {
         Ok(Progress::More)
     }
 
-    /// Whether the model said why it stopped: nothing of the answer itself is missing any more.
-    pub(super) fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// Whether anything that a reader may have seen has arrived.
-    pub(super) fn has_content(&self) -> bool {
-        self.bytes > 0
+    fn has_content(&self) -> bool {
+        self.size.is_some()
     }
 
-    /// The stream has ended: appends the usage and the finish.
-    pub(super) fn end(&self, events: &mut VecDeque<ModelEvent>) -> Result<(), AnswerError> {
+    fn end(&self, events: &mut VecDeque<ModelEvent>) -> Result<(), AnswerError> {
         let said = self.finish.ok_or(AnswerError::NoFinishReason)?;
         if self.calls.iter().any(|call| !call.started) {
             return Err(AnswerError::NamelessCall);
@@ -113,7 +93,9 @@ impl Answer {
         events.push_back(ModelEvent::Finished(reason));
         Ok(())
     }
+}
 
+impl Answer {
     fn on_choice(
         &mut self,
         choice: Choice,
@@ -148,11 +130,11 @@ impl Answer {
         // Servers in transition send the same thought under both names.
         let reasoning = non_empty(delta.reasoning).or(non_empty(delta.reasoning_content));
         if let Some(text) = reasoning {
-            self.grow(text.len())?;
+            self.size.grow(text.len())?;
             events.push_back(ModelEvent::Reasoning(text));
         }
         for text in [delta.content, delta.refusal].into_iter().filter_map(non_empty) {
-            self.grow(text.len())?;
+            self.size.grow(text.len())?;
             events.push_back(ModelEvent::Text(text));
         }
         for call in delta.tool_calls.into_iter().flatten() {
@@ -174,9 +156,9 @@ impl Answer {
             ),
             None => (None, String::new()),
         };
-        self.grow(id.as_ref().map_or(0, String::len))?;
-        self.grow(name.as_ref().map_or(0, String::len))?;
-        self.grow(arguments.len())?;
+        self.size.grow(id.as_ref().map_or(0, String::len))?;
+        self.size.grow(name.as_ref().map_or(0, String::len))?;
+        self.size.grow(arguments.len())?;
         let index = match self.place(delta.index, id.as_deref(), name.as_deref()) {
             Some(index) => index,
             None => self.open_call(delta.index, id)?,
@@ -224,21 +206,10 @@ impl Answer {
         let id = match &wire_id {
             Some(id) if !taken(id) => id.clone(),
             // Results are matched to calls by id, so each call of an answer has its own.
-            Some(_) | None => (self.calls.len() + 1..=2 * self.calls.len() + 1)
-                .map(|number| format!("call_{number}"))
-                .find(|id| !taken(id))
-                .expect("of one more number than there are calls, one is free"),
+            Some(_) | None => names::free_id(self.calls.len(), taken),
         };
         self.calls.push(Call { wire_index, wire_id, id, held: String::new(), started: false });
         Ok(self.calls.len() - 1)
-    }
-
-    fn grow(&mut self, bytes: usize) -> Result<(), AnswerError> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > ANSWER_BYTES_MAX {
-            return Err(AnswerError::TooLarge);
-        }
-        Ok(())
     }
 }
 

@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::limits::ANSWER_BYTES_MAX;
 use crate::provider::ModelEvent::{Finished, Reasoning, Text, ToolCallDelta, ToolCallStarted};
+use crate::provider::wire::Answer as _;
 
 /// Feeds the chunks and the closing record.
 fn events(chunks: &[Value]) -> Result<Vec<ModelEvent>, AnswerError> {

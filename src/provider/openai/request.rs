@@ -7,6 +7,10 @@
 //!   refuse that name and want `max_completion_tokens`, which Ollama would pass over in silence;
 //! - `tools` is left out where there are none, since OpenAI refuses an empty list, and so is
 //!   `tool_choice`, whose default is to let the model choose;
+//! - a model is asked to think by `reasoning_effort`, except at OpenRouter, which has `reasoning` for
+//!   all the models behind it;
+//! - the part that stays the same is marked only for OpenRouter's models of Anthropic: the others
+//!   find it by themselves;
 //! - no sampling parameters: several models refuse any but their own.
 
 use std::borrow::Cow;
@@ -15,36 +19,72 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::message::{Message, ToolCall, ToolDefinition};
-use crate::provider::ModelRequest;
+use crate::provider::{ModelRequest, names};
 
-/// The longest name of a function that OpenAI takes back.
-const NAME_CHARS_MAX: usize = 64;
+/// How hard a model thinks that is asked to.
+const EFFORT: &str = "medium";
+/// How OpenRouter names the models that want marks.
+const MARKED_MODELS: &str = "anthropic/";
+
+/// What servers of this wire call differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dialect {
+    pub(super) length: LengthField,
+    pub(super) thinking: ThinkingField,
+    pub(super) marks: Marks,
+}
 
 /// What the bound of an answer's length is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LengthField {
     MaxTokens,
     MaxCompletionTokens,
+    /// `max_tokens`, which models that think refuse.
+    ByModel,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ThinkingField {
+    ReasoningEffort,
+    Reasoning,
+}
+
+/// Whether the part of a request that stays the same is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marks {
+    Never,
+    WhereWanted,
 }
 
 /// Returns the request as JSON.
-pub(super) fn body(request: &ModelRequest, length_field: LengthField) -> Vec<u8> {
-    let system =
-        (!request.system.is_empty()).then(|| WireMessage::System { content: &request.system });
+pub(super) fn body(request: &ModelRequest, dialect: Dialect) -> Vec<u8> {
+    let system = (!request.system.is_empty())
+        .then(|| WireMessage::System { content: Content::Text(&request.system) });
     let messages = request.messages.iter().map(|message| wire_message(message));
+    let mut messages: Vec<_> = system.into_iter().chain(messages).collect();
+    if dialect.marks == Marks::WhereWanted && request.model.starts_with(MARKED_MODELS) {
+        mark(&mut messages);
+    }
     let length = Some(request.output_tokens_max);
-    let (max_tokens, max_completion_tokens) = match length_field {
-        LengthField::MaxTokens => (length, None),
-        LengthField::MaxCompletionTokens => (None, length),
+    let (max_tokens, max_completion_tokens) = match (dialect.length, request.reasoning) {
+        (LengthField::MaxTokens, _) | (LengthField::ByModel, false) => (length, None),
+        (LengthField::MaxCompletionTokens, _) | (LengthField::ByModel, true) => (None, length),
+    };
+    let (reasoning_effort, reasoning) = match (request.reasoning, dialect.thinking) {
+        (false, _) => (None, None),
+        (true, ThinkingField::ReasoningEffort) => (Some(EFFORT), None),
+        (true, ThinkingField::Reasoning) => (None, Some(json!({ "enabled": true }))),
     };
     let body = WireRequest {
         model: &request.model,
-        messages: system.into_iter().chain(messages).collect(),
+        messages,
         tools: request.tools.iter().map(wire_tool).collect(),
         stream: true,
         stream_options: StreamOptions { include_usage: true },
         max_tokens,
         max_completion_tokens,
+        reasoning_effort,
+        reasoning,
     };
     serde_json::to_vec(&body).expect("strings, numbers and JSON values always serialise")
 }
@@ -61,6 +101,10 @@ struct WireRequest<'a> {
     max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -72,10 +116,10 @@ struct StreamOptions {
 #[serde(tag = "role", rename_all = "lowercase")]
 enum WireMessage<'a> {
     System {
-        content: &'a str,
+        content: Content<'a>,
     },
     User {
-        content: &'a str,
+        content: Content<'a>,
     },
     Assistant {
         /// Null where the model only called tools: an empty text is refused by some.
@@ -87,6 +131,39 @@ enum WireMessage<'a> {
         tool_call_id: &'a str,
         content: &'a str,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    /// In parts, of which one can carry a mark.
+    Parts([Value; 1]),
+}
+
+impl Content<'_> {
+    fn mark(&mut self) {
+        if let Self::Text(text) = self {
+            let mark = json!({ "type": "ephemeral" });
+            *self = Self::Parts([json!({"type": "text", "text": text, "cache_control": mark})]);
+        }
+    }
+}
+
+/// Marks the system prompt and the newest message of the user: what comes before stays the same.
+fn mark(messages: &mut [WireMessage<'_>]) {
+    if let Some(WireMessage::System { content }) = messages.first_mut() {
+        content.mark();
+    }
+    let newest = messages.iter_mut().rev().find_map(|message| match message {
+        WireMessage::User { content } => Some(content),
+        WireMessage::System { .. } | WireMessage::Assistant { .. } | WireMessage::Tool { .. } => {
+            None
+        }
+    });
+    if let Some(content) = newest {
+        content.mark();
+    }
 }
 
 #[derive(Serialize)]
@@ -110,7 +187,7 @@ struct WireTool<'a> {
 
 fn wire_message(message: &Message) -> WireMessage<'_> {
     match message {
-        Message::User { content, meta: _ } => WireMessage::User { content },
+        Message::User { content, meta: _ } => WireMessage::User { content: Content::Text(content) },
         Message::Assistant { content, tool_calls, meta: _ } => WireMessage::Assistant {
             content: (!content.is_empty() || tool_calls.is_empty()).then_some(content),
             tool_calls: tool_calls.iter().map(wire_call).collect(),
@@ -122,29 +199,12 @@ fn wire_message(message: &Message) -> WireMessage<'_> {
 }
 
 fn wire_call(call: &ToolCall) -> WireCall<'_> {
-    // Ollama and vLLM parse the arguments of earlier calls and refuse the whole request where one is
-    // no object, which would end the conversation: what a model got wrong is shown to it inside one.
-    let arguments = match &call.arguments {
-        object @ Value::Object(_) => object.to_string(),
-        other => json!({ "invalid_arguments": other }).to_string(),
-    };
+    let arguments = names::object(&call.arguments).to_string();
     WireCall {
         id: &call.id,
         r#type: "function",
-        function: WireFunction { name: wire_name(&call.name), arguments },
+        function: WireFunction { name: names::plain(&call.name), arguments },
     }
-}
-
-/// A model may have called a tool by a name that no tool can have; sent back as it is, OpenAI would
-/// refuse this request and all that follow.
-fn wire_name(name: &str) -> Cow<'_, str> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !name.is_empty() && name.len() <= NAME_CHARS_MAX && name.chars().all(allowed) {
-        return Cow::Borrowed(name);
-    }
-    let mended: String =
-        name.chars().take(NAME_CHARS_MAX).map(|c| if allowed(c) { c } else { '_' }).collect();
-    Cow::Owned(if mended.is_empty() { "_".to_owned() } else { mended })
 }
 
 fn wire_tool(tool: &ToolDefinition) -> WireTool<'_> {

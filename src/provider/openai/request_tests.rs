@@ -14,11 +14,22 @@ fn request(system: &str, messages: Vec<Message>, tools: Vec<ToolDefinition>) -> 
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: tools.into(),
         output_tokens_max: 4096,
+        reasoning: false,
     }
 }
 
-fn body_value(request: &ModelRequest, length_field: LengthField) -> Value {
-    serde_json::from_slice(&body(request, length_field)).unwrap()
+const PLAIN: Dialect = Dialect {
+    length: LengthField::MaxTokens,
+    thinking: ThinkingField::ReasoningEffort,
+    marks: Marks::Never,
+};
+
+fn body_value(request: &ModelRequest, length: LengthField) -> Value {
+    spoken(request, Dialect { length, ..PLAIN })
+}
+
+fn spoken(request: &ModelRequest, dialect: Dialect) -> Value {
+    serde_json::from_slice(&body(request, dialect)).unwrap()
 }
 
 fn user(content: &str) -> Message {
@@ -113,5 +124,35 @@ fn a_call_that_no_server_would_take_back_is_mended() {
             }},
             {"id": "c1", "type": "function", "function": {"name": "_", "arguments": "{}"}},
         ]}])
+    );
+}
+
+#[test]
+fn a_model_is_asked_to_think_in_the_words_of_its_server() {
+    let thinker = ModelRequest { reasoning: true, ..request("", vec![user("hi")], Vec::new()) };
+    let plain = spoken(&thinker, PLAIN);
+    assert_eq!((&plain["reasoning_effort"], &plain["reasoning"]), (&json!("medium"), &Value::Null));
+    let router = spoken(&thinker, Dialect { thinking: ThinkingField::Reasoning, ..PLAIN });
+    assert_eq!(router["reasoning"], json!({"enabled": true}));
+    let by_model = Dialect { length: LengthField::ByModel, ..PLAIN };
+    assert_eq!(spoken(&thinker, by_model)["max_completion_tokens"], 4096);
+    let brief = ModelRequest { reasoning: false, ..thinker };
+    assert_eq!(spoken(&brief, by_model)["max_tokens"], 4096);
+}
+
+#[test]
+fn what_stays_the_same_is_marked_for_the_models_that_want_it() {
+    let mut asked = request("Be brief.", vec![user("one"), user("two")], Vec::new());
+    let marking = Dialect { marks: Marks::WhereWanted, ..PLAIN };
+    assert_eq!(spoken(&asked, marking), spoken(&asked, PLAIN), "not every model wants marks");
+    asked.model = "anthropic/claude".to_owned();
+    let part = |text: &str| json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+    assert_eq!(
+        spoken(&asked, marking)["messages"],
+        json!([
+            {"role": "system", "content": part("Be brief.")},
+            {"role": "user", "content": "one"},
+            {"role": "user", "content": part("two")},
+        ])
     );
 }

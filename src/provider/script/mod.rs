@@ -25,31 +25,42 @@ pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
 pub use time::TimeError;
 
 use self::played::Played;
-use super::openai::{EndpointError, OpenAi};
+use super::defaults::completions;
+use super::endpoint::{Endpoint, EndpointError};
+use super::openai::Completions;
+use super::remote::{Remote, Seams};
 use crate::config::ProviderConfig;
-use crate::world::Fs;
+use crate::world::{Chance, Fs};
 
 /// Nobody is ever asked there.
 const BASE_URL: &str = "http://localhost/script";
 
 /// Builds the provider called `name`. All its agents and models share one script.
 pub(super) fn provider(
+    chance: &Arc<dyn Chance>,
     fs: &dyn Fs,
     name: &str,
     config: &ProviderConfig,
-) -> Result<OpenAi, BuildError> {
+) -> Result<Remote, BuildError> {
     let path = config.script.as_deref().ok_or(BuildError::NoScript)?;
     let script = read(fs, path).map_err(BuildError::File)?;
-    over(script, name, config).map_err(BuildError::Endpoint)
+    over(script, chance, name, config).map_err(BuildError::Endpoint)
 }
 
-fn over(script: Script, name: &str, config: &ProviderConfig) -> Result<OpenAi, EndpointError> {
+fn over(
+    script: Script,
+    chance: &Arc<dyn Chance>,
+    name: &str,
+    config: &ProviderConfig,
+) -> Result<Remote, EndpointError> {
     let http = Arc::new(Played::new(script, aliases(config)));
     let config = ProviderConfig {
         headers: [(AGENT_HEADER.to_owned(), "${agent_id}".to_owned())].into(),
         ..config.clone()
     };
-    OpenAi::new(http, name, &config, BASE_URL, None)
+    let endpoint = Endpoint::new(name, &config, completions(BASE_URL, None), None)?;
+    let seams = Seams { http, chance: Arc::clone(chance) };
+    Ok(Remote::new(seams, endpoint, Arc::new(Completions::of(&config))))
 }
 
 pub(super) enum BuildError {

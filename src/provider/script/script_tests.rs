@@ -10,19 +10,23 @@ use super::*;
 use crate::config::{ModelConfig, ProviderKind};
 use crate::id::AgentId;
 use crate::message::{Message, Usage};
+use crate::provider::replay::Most;
 use crate::provider::{
     self as wire, FinishReason, ModelEvent, ModelRequest, Provider, ProviderError,
 };
 
 type Outcome = (Vec<ModelEvent>, Option<ProviderError>);
 
-fn provider_of(entries: Vec<Entry>) -> OpenAi {
+fn provider_of(entries: Vec<Entry>) -> Remote {
     let mut config = ProviderConfig::of(ProviderKind::Script);
     config.models.insert("alias".to_owned(), ModelConfig::of("id"));
-    over(Script::new(entries).unwrap(), "p", &config).unwrap()
+    // Each entry is seen by itself.
+    config.max_retries = 0;
+    let chance: Arc<dyn Chance> = Arc::new(Most);
+    over(Script::new(entries).unwrap(), &chance, "p", &config).unwrap()
 }
 
-async fn ask(provider: &OpenAi, agent: &str, content: &str) -> Outcome {
+async fn ask(provider: &Remote, agent: &str, content: &str) -> Outcome {
     let mut stream = provider.stream(ModelRequest {
         agent: AgentId::parse(agent).unwrap(),
         model: "id".to_owned(),
@@ -30,6 +34,7 @@ async fn ask(provider: &OpenAi, agent: &str, content: &str) -> Outcome {
         messages: vec![Arc::new(Message::User { content: content.into(), meta: None })],
         tools: Arc::new([]),
         output_tokens_max: 10,
+        reasoning: false,
     });
     let mut events = Vec::new();
     while let Some(item) = stream.next().await {

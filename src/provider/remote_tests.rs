@@ -6,11 +6,14 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::*;
-use crate::config::ProviderKind;
+use crate::config::{ProviderConfig, ProviderKind};
 use crate::id::AgentId;
+use crate::limits::{ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
 use crate::message::{Message, Usage};
-use crate::provider::key::KeySource;
-use crate::provider::replay::{Piece, Replay, Script};
+use crate::provider::defaults::completions;
+use crate::provider::key::{Key, KeySource};
+use crate::provider::openai::Completions;
+use crate::provider::replay::{Piece, Replay, Script, seams};
 use crate::provider::{Fault, FinishReason};
 use crate::world::HttpFault;
 
@@ -23,14 +26,20 @@ const DONE: &str = "data: [DONE]\n\n";
 
 type Outcome = (Vec<ModelEvent>, Option<ProviderError>);
 
-fn provider(replay: &Arc<Replay>) -> OpenAi {
-    let config = ProviderConfig::of(ProviderKind::Vllm);
+fn provider(replay: &Arc<Replay>) -> Remote {
+    patient(replay, 0)
+}
+
+/// A provider that repeats what fails in passing.
+fn patient(replay: &Arc<Replay>, max_retries: u32) -> Remote {
+    let config = ProviderConfig { max_retries, ..ProviderConfig::of(ProviderKind::Vllm) };
     let key = Key {
         value: SecretString::from(CANARY),
         source: KeySource::Variable("SOME_KEY".to_owned()),
     };
-    let http: Arc<dyn Http> = replay.clone();
-    OpenAi::new(http, "p", &config, "http://localhost:8000/v1", Some(key)).unwrap()
+    let defaults = completions("http://localhost:8000/v1", None);
+    let endpoint = Endpoint::new("p", &config, defaults, Some(key)).unwrap();
+    Remote::new(seams(replay.clone()), endpoint, Arc::new(Completions::of(&config)))
 }
 
 fn request() -> ModelRequest {
@@ -41,11 +50,16 @@ fn request() -> ModelRequest {
         messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
         tools: Arc::new([]),
         output_tokens_max: 10,
+        reasoning: false,
     }
 }
 
 async fn outcome(script: Script) -> Outcome {
-    let mut stream = provider(&Replay::new([script])).stream(request());
+    played(&provider(&Replay::new([script]))).await
+}
+
+async fn played(provider: &Remote) -> Outcome {
+    let mut stream = provider.stream(request());
     let mut events = Vec::new();
     while let Some(item) = stream.next().await {
         match item {
@@ -256,4 +270,86 @@ async fn a_record_over_the_limit_ends_the_answer() {
     assert_eq!(events, [hello()]);
     let too_long = "sent a record of more than 4194304 bytes in its answer";
     assert_eq!(error, Some(failure(Fault::BadJson, true, too_long)));
+}
+
+fn told(attempt: u32, after_ms: u64, message: &str) -> ModelEvent {
+    ModelEvent::Retry(Retry {
+        attempt,
+        after: Duration::from_millis(after_ms),
+        reason: format!("provider `p` {message}"),
+    })
+}
+
+fn answered() -> Script {
+    streamed([bytes(HELLO), bytes(FINISH), bytes(USAGE), bytes(DONE)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_in_passing_is_repeated_with_growing_waits() {
+    let silent = streamed([Piece::Silence]);
+    let broken = streamed([Piece::Fault(HttpFault::Broken)]);
+    let scripts = [refused(503, ""), Script::Fault(HttpFault::Connect), broken, answered()];
+    let begun = Instant::now();
+    let (events, error) = played(&patient(&Replay::new(scripts), 3)).await;
+    let (answer, _) = whole();
+    assert_eq!(error, None);
+    let told_first = [
+        told(1, 500, "answered HTTP 503"),
+        told(2, 1000, "cannot be reached"),
+        told(3, 2000, "broke the connection in the middle of its answer"),
+    ];
+    assert_eq!(events, [told_first.to_vec(), answer].concat());
+    assert_eq!(begun.elapsed(), Duration::from_millis(500 + 1000 + 2000));
+    // Time-outs count too, before the headers and before the first content.
+    let (events, error) = played(&patient(&Replay::new([Script::Silence, silent]), 1)).await;
+    assert_eq!(events.len(), 1);
+    let stalled = failure(Fault::Stall, true, "sent nothing for 60 s in the middle of its answer");
+    assert_eq!(error, Some(ProviderError { attempts: 2, ..stalled }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_partly_passed_on_is_never_repeated() {
+    let after_content = |end: Piece| streamed([bytes(HELLO), end]);
+    for end in [Piece::Silence, Piece::Fault(HttpFault::Broken), bytes("data: {\n\n")] {
+        let replay = Replay::new([after_content(end), answered()]);
+        let (events, error) = played(&patient(&replay, 3)).await;
+        assert_eq!(events, [hello()]);
+        let error = error.expect("the answer broke");
+        assert_eq!((error.attempts, error.retryable), (1, true));
+        assert_eq!(replay.asked().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waiting_cannot_mend_is_not_repeated() {
+    let no_json = || streamed([bytes("data: {\n\n")]);
+    let no_finish = || streamed([bytes(DONE)]);
+    for script in [refused(400, ""), refused(401, ""), refused(404, ""), no_json(), no_finish()] {
+        let (events, error) = played(&patient(&Replay::new([script]), 3)).await;
+        assert_eq!((events, error.expect("it failed").attempts), (Vec::new(), 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_in_place_of_the_answer_is_repeated_where_it_says_that_it_passes() {
+    let busy = streamed([bytes("data: {\"error\":{\"message\":\"busy\",\"code\":429}}\n\n")]);
+    let (events, error) = played(&patient(&Replay::new([busy, answered()]), 3)).await;
+    assert_eq!(events[0], told(1, 500, "reported an error in its answer: busy"));
+    assert_eq!((events.len(), error), (4, None));
+    let odd = streamed([bytes("data: {\"error\":{\"message\":\"odd\"}}\n\n")]);
+    let (events, error) = played(&patient(&Replay::new([odd]), 3)).await;
+    assert_eq!((events, error.expect("it failed").attempts), (Vec::new(), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn repetition_ends_at_its_bound() {
+    let scripts = (0..3).map(|_| refused(500, ""));
+    let (events, error) = played(&patient(&Replay::new(scripts), 2)).await;
+    assert_eq!(events.len(), 2);
+    let expected = ProviderError {
+        status: Some(500),
+        attempts: 3,
+        ..failure(Fault::Status, true, "answered HTTP 500")
+    };
+    assert_eq!(error, Some(expected));
 }

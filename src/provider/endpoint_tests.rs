@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::config::ProviderKind;
+use crate::id::AgentId;
+use crate::provider::defaults::Way;
 use crate::provider::key::KeySource;
 
 const CANARY: &str = "sk-canary-0123456789";
@@ -18,12 +20,30 @@ fn key() -> Key {
 }
 
 fn built(config: &ProviderConfig) -> Result<Endpoint, EndpointError> {
-    Endpoint::new("p", config, "https://api.openai.com/v1", Some(key()))
+    Endpoint::new("p", config, defaults(config.kind), Some(key()))
+}
+
+fn defaults(kind: ProviderKind) -> Defaults {
+    match Way::of(kind) {
+        Way::Remote(defaults) => defaults,
+        Way::BuiltIn | Way::Script => panic!("it has no endpoint"),
+    }
+}
+
+fn asked_by(agent: &str, model: &str) -> ModelRequest {
+    ModelRequest {
+        agent: AgentId::parse(agent).unwrap(),
+        model: model.to_owned(),
+        system: "".into(),
+        messages: Vec::new(),
+        tools: [].into(),
+        output_tokens_max: 1,
+        reasoning: false,
+    }
 }
 
 fn headers(config: &ProviderConfig) -> Vec<(String, String)> {
-    let agent = AgentId::parse("worker").unwrap();
-    let request = built(config).unwrap().request(&agent, Vec::new());
+    let request = built(config).unwrap().request(&asked_by("worker", "m"), Vec::new());
     let text = |value: &HeaderValue| value.to_str().unwrap().to_owned();
     request.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect()
 }
@@ -69,14 +89,46 @@ fn a_configured_header_names_the_asking_agent() {
 }
 
 #[test]
-fn the_length_is_bounded_in_the_words_of_the_server() {
-    let default = ProviderConfig { base_url: None, ..config() };
-    let openai = built(&default).unwrap();
-    assert_eq!(openai.uri, "https://api.openai.com/v1/chat/completions");
-    assert_eq!(openai.length_field, LengthField::MaxCompletionTokens);
-    let other = built(&config()).unwrap();
-    assert_eq!(other.uri, "https://models.example/v1/chat/completions");
-    assert_eq!(other.length_field, LengthField::MaxTokens);
+fn every_type_is_asked_at_its_place_with_its_kind_of_key() {
+    let sent = |kind, change: fn(&mut ProviderConfig)| {
+        let mut config = ProviderConfig::of(kind);
+        change(&mut config);
+        let request = built(&config).unwrap().request(&asked_by("main", "a/b c"), Vec::new());
+        let names = ["authorization", "api-key", "x-api-key", "anthropic-version"];
+        let held: Vec<_> =
+            names.into_iter().filter(|n| request.headers().contains_key(*n)).collect();
+        (request.uri().to_string(), held.join(" "))
+    };
+    let at = |url: &str, headers: &str| (url.to_owned(), headers.to_owned());
+    let bearer = "authorization";
+    let openai = at("https://api.openai.com/v1/chat/completions", bearer);
+    assert_eq!(sent(ProviderKind::Openai, |_| ()), openai);
+    let router = at("https://openrouter.ai/api/v1/chat/completions", bearer);
+    assert_eq!(sent(ProviderKind::Openrouter, |_| ()), router);
+    let ollama = at("http://localhost:11434/v1/chat/completions", bearer);
+    assert_eq!(sent(ProviderKind::Ollama, |_| ()), ollama);
+    let vllm = at("http://localhost:8000/v1/chat/completions", bearer);
+    assert_eq!(sent(ProviderKind::Vllm, |_| ()), vllm);
+    let anthropic = at("https://api.anthropic.com/v1/messages", "x-api-key anthropic-version");
+    assert_eq!(sent(ProviderKind::Anthropic, |_| ()), anthropic);
+    let with_version = |config: &mut ProviderConfig| {
+        config.base_url = Some("https://api.anthropic.com/v1/".to_owned());
+    };
+    assert_eq!(sent(ProviderKind::Anthropic, with_version), anthropic);
+    let resource = |config: &mut ProviderConfig| {
+        config.base_url = Some("https://me.openai.azure.com/".to_owned());
+    };
+    let azure = "https://me.openai.azure.com/openai/deployments/a%2Fb%20c/chat/completions?api-version=2024-10-21";
+    assert_eq!(sent(ProviderKind::Azure, resource), at(azure, "api-key"));
+    let deployment = |config: &mut ProviderConfig| {
+        config.base_url = Some("https://me.openai.azure.com/openai".to_owned());
+        config.deployment = Some("mine".to_owned());
+        config.api_version = Some("2025-01-01-preview".to_owned());
+    };
+    let azure = "https://me.openai.azure.com/openai/deployments/mine/chat/completions?api-version=2025-01-01-preview";
+    assert_eq!(sent(ProviderKind::Azure, deployment), at(azure, "api-key"));
+    let nowhere = built(&ProviderConfig::of(ProviderKind::Azure));
+    assert_eq!(nowhere.unwrap_err(), EndpointError::NoUrl);
 }
 
 #[test]
@@ -111,7 +163,7 @@ fn unencrypted_requests_leave_this_host_only_when_allowed() {
     let at = |url: &str, allow_insecure_http| {
         let base_url = Some(url.to_owned());
         let config = ProviderConfig { base_url, allow_insecure_http, ..config() };
-        built(&config).map(|endpoint| endpoint.uri.to_string())
+        built(&config).map(|endpoint| endpoint.url.of("m").to_string())
     };
     for local in ["http://localhost:1", "http://127.0.0.2", "http://[::1]:8000"] {
         assert_eq!(at(local, false), Ok(format!("{local}/chat/completions")));
@@ -126,6 +178,6 @@ fn no_debug_print_shows_the_key() {
     let mut config = config();
     config.headers.insert("x-more".to_owned(), CANARY.to_owned());
     let endpoint = built(&config).unwrap();
-    let request = endpoint.request(&AgentId::parse("worker").unwrap(), Vec::new());
+    let request = endpoint.request(&asked_by("worker", "m"), Vec::new());
     assert!(!format!("{endpoint:?} {request:?} {:?}", key()).contains("canary"));
 }

@@ -1,0 +1,259 @@
+//! The body of a messages request.
+//! Pure. What the wire wants besides the mapping:
+//!
+//! - the first message is the user's, and the two roles take turns: neighbours of one role are
+//!   joined, and results of tools are the user's;
+//! - no text is empty or blank;
+//! - every id of a call is plain and stands in the whole conversation once, also where another
+//!   provider gave them;
+//! - a bound of the answer's length;
+//! - models of today are asked to think as they see fit, older ones with a bound, which they want to
+//!   find their own thoughts in the conversation again: those think at the begin of a turn only.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::message::{Message, ToolDefinition};
+use crate::provider::{ModelRequest, names};
+
+/// The least that an older model may be given to think.
+const THOUGHT_TOKENS_MIN: u64 = 1024;
+/// Models that think only within a bound, by a part of their ids.
+const BOUNDED_THINKERS: [&str; 7] =
+    ["claude-3", "opus-4-0", "sonnet-4-0", "opus-4-1", "-4-5", "opus-4-2025", "sonnet-4-2025"];
+/// Stands for messages that are no longer shown.
+const LEFT_OUT: &str = "(Earlier messages are left out.)";
+const BLANK: &str = "(blank)";
+
+/// Whether the part of a request that stays the same is marked for the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marks {
+    None,
+    Set,
+}
+
+/// Returns the request as JSON.
+pub(super) fn body(request: &ModelRequest, marks: Marks) -> Vec<u8> {
+    let mut messages = conversation(&request.messages);
+    let mut system: Vec<Block<'_>> =
+        if is_blank(&request.system) { Vec::new() } else { vec![Block::text(&request.system)] };
+    let mut tools: Vec<WireTool<'_>> = request.tools.iter().map(wire_tool).collect();
+    if marks == Marks::Set {
+        // Tools come first, then the system prompt: the mark on the latter covers both.
+        match (system.last_mut(), tools.last_mut()) {
+            (Some(system), _) => system.cache_control = Some(MARK),
+            (None, Some(tool)) => tool.cache_control = Some(MARK),
+            (None, None) => {}
+        }
+        if let Some(newest) = messages.last_mut().and_then(|message| message.content.last_mut()) {
+            newest.cache_control = Some(MARK);
+        }
+    }
+    let body = WireRequest {
+        model: &request.model,
+        max_tokens: request.output_tokens_max,
+        system,
+        messages,
+        tools,
+        thinking: thinking(request),
+        stream: true,
+    };
+    serde_json::to_vec(&body).expect("strings, numbers and JSON values always serialise")
+}
+
+#[derive(Serialize)]
+struct WireRequest<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<WireMessage<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Value>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: Role,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize)]
+struct Block<'a> {
+    #[serde(flatten)]
+    what: What<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum What<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: String,
+        name: Cow<'a, str>,
+        input: Cow<'a, Value>,
+    },
+    ToolResult {
+        tool_use_id: String,
+        content: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_error: Option<bool>,
+    },
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Mark {
+    r#type: &'static str,
+}
+
+const MARK: Mark = Mark { r#type: "ephemeral" };
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Mark>,
+}
+
+impl<'a> Block<'a> {
+    fn new(what: What<'a>) -> Self {
+        Self { what, cache_control: None }
+    }
+
+    fn text(text: &'a str) -> Self {
+        Self::new(What::Text { text })
+    }
+}
+
+fn conversation<'a>(messages: &'a [Arc<Message>]) -> Vec<WireMessage<'a>> {
+    let mut ids = Ids::default();
+    let mut joined = Joined { messages: Vec::new() };
+    if !matches!(messages.first().map(AsRef::as_ref), Some(Message::User { .. }) | None) {
+        joined.push(Role::User, Block::text(LEFT_OUT));
+    }
+    for message in messages {
+        match message.as_ref() {
+            Message::User { content, meta: _ } => {
+                let text: &'a str = if is_blank(content) { BLANK } else { content };
+                joined.push(Role::User, Block::text(text));
+            }
+            Message::Assistant { content, tool_calls, meta: _ } => {
+                if !is_blank(content) {
+                    joined.push(Role::Assistant, Block::text(content));
+                }
+                ids.begin();
+                for call in tool_calls {
+                    let id = ids.of_call(&call.id);
+                    let (name, input) = (names::plain(&call.name), names::object(&call.arguments));
+                    joined.push(Role::Assistant, Block::new(What::ToolUse { id, name, input }));
+                }
+            }
+            Message::Tool { content, tool_call_id, meta } => {
+                let is_error = meta.as_ref().is_some_and(|meta| meta.error).then_some(true);
+                let tool_use_id = ids.of_result(tool_call_id);
+                let result = What::ToolResult { tool_use_id, content, is_error };
+                joined.push(Role::User, Block::new(result));
+            }
+        }
+    }
+    joined.messages
+}
+
+/// Messages whose roles take turns.
+struct Joined<'a> {
+    messages: Vec<WireMessage<'a>>,
+}
+
+impl<'a> Joined<'a> {
+    fn push(&mut self, role: Role, block: Block<'a>) {
+        match self.messages.last_mut() {
+            Some(last) if last.role == role => last.content.push(block),
+            Some(_) | None => self.messages.push(WireMessage { role, content: vec![block] }),
+        }
+    }
+}
+
+/// The ids of calls as the wire takes them.
+#[derive(Default)]
+struct Ids {
+    taken: BTreeSet<String>,
+    /// How often each was asked for.
+    times: BTreeMap<String, u32>,
+    /// Of the last message with calls: the id it had, and the one it is given.
+    given: Vec<(String, String)>,
+}
+
+impl Ids {
+    fn begin(&mut self) {
+        self.given.clear();
+    }
+
+    fn of_call(&mut self, id: &str) -> String {
+        let plain = names::plain(id).into_owned();
+        let times = self.times.entry(plain.clone()).or_default();
+        *times += 1;
+        let mut free = if *times == 1 { plain.clone() } else { format!("{plain}_{times}") };
+        // What another call was given may be what this one is called.
+        while !self.taken.insert(free.clone()) {
+            *times += 1;
+            free = format!("{plain}_{times}");
+        }
+        self.given.push((id.to_owned(), free.clone()));
+        free
+    }
+
+    fn of_result(&self, id: &str) -> String {
+        let given = self.given.iter().find(|(had, _)| had == id);
+        given.map_or_else(|| names::plain(id).into_owned(), |(_, given)| given.clone())
+    }
+}
+
+fn thinking(request: &ModelRequest) -> Option<Value> {
+    if !request.reasoning {
+        return None;
+    }
+    if !BOUNDED_THINKERS.iter().any(|part| request.model.contains(part)) {
+        return Some(json!({ "type": "adaptive" }));
+    }
+    let begins = matches!(request.messages.last().map(AsRef::as_ref), Some(Message::User { .. }));
+    let budget = request.output_tokens_max / 2;
+    (begins && budget >= THOUGHT_TOKENS_MIN)
+        .then(|| json!({ "type": "enabled", "budget_tokens": budget }))
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn wire_tool(tool: &ToolDefinition) -> WireTool<'_> {
+    WireTool {
+        name: tool.name,
+        description: tool.description,
+        input_schema: &tool.parameters,
+        cache_control: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+//! One attempt at one request: sent once, its answer read to the end.
+//! It tells failures apart and never repeats anything; `remote` does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::{HeaderMap, Request, header};
+use tokio::time::timeout;
+
+use super::ModelEvent;
+use super::endpoint::Endpoint;
+use super::error_object::ErrorObject;
+use super::failure::{Broke, Forwarded};
+use super::redirect;
+use super::retry;
+use super::traffic::{BodyEnd, Tap};
+use super::wire::{Answer, AnswerError, Progress, Wire};
+use crate::limits::{ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
+use crate::sse::SseParser;
+use crate::world::{Http, HttpBody, HttpError, HttpResponse};
+
+/// Dropping it closes the connection.
+pub(super) struct Attempt {
+    http: Arc<dyn Http>,
+    endpoint: Arc<Endpoint>,
+    wire: Arc<dyn Wire>,
+    /// Where somebody watches.
+    tap: Option<Tap>,
+    phase: Phase,
+    /// Events that wait to be taken; what broke comes after them.
+    ready: VecDeque<ModelEvent>,
+    failure: Option<Broke>,
+}
+
+enum Phase {
+    Unsent(Request<Bytes>),
+    Reading(Reading),
+    Ended,
+}
+
+struct Reading {
+    body: HttpBody,
+    parser: SseParser,
+    answer: Box<dyn Answer>,
+}
+
+impl Attempt {
+    pub(super) fn new(
+        http: Arc<dyn Http>,
+        endpoint: Arc<Endpoint>,
+        wire: Arc<dyn Wire>,
+        tap: Option<Tap>,
+        request: Request<Bytes>,
+    ) -> Self {
+        let phase = Phase::Unsent(request);
+        Self { http, endpoint, wire, tap, phase, ready: VecDeque::new(), failure: None }
+    }
+
+    pub(super) async fn next(&mut self) -> Option<Result<ModelEvent, Broke>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            if let Some(failure) = self.failure.take() {
+                return Some(Err(failure));
+            }
+            let next_phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
+                Phase::Unsent(request) => self.ask(request).await,
+                Phase::Reading(reading) => self.read(reading).await,
+                Phase::Ended => return None,
+            };
+            match next_phase {
+                Ok(phase) => self.phase = phase,
+                Err(failure) => {
+                    if let Some(tap) = &mut self.tap {
+                        tap.fail(&failure.error);
+                    }
+                    self.failure = Some(failure);
+                }
+            }
+        }
+    }
+
+    /// Sends the request and looks at the head of the answer.
+    async fn ask(&mut self, request: Request<Bytes>) -> Result<Phase, Broke> {
+        let endpoint = Arc::clone(&self.endpoint);
+        let failures = &endpoint.failures;
+        let response = timeout(endpoint.request_timeout, self.send(request))
+            .await
+            .map_err(|_| failures.late(endpoint.request_timeout))??;
+        if !response.status.is_success() {
+            let asked_for = retry::asked_for(&response.headers);
+            let explanation = explanation(&endpoint, response.body, &mut self.tap).await;
+            return Err(failures.status(response.status, explanation.as_ref(), asked_for));
+        }
+        if is_document(&response.headers) {
+            let explanation = explanation(&endpoint, response.body, &mut self.tap).await;
+            return Err(failures.no_stream(explanation.as_ref()));
+        }
+        Ok(Phase::Reading(Reading {
+            body: response.body,
+            parser: SseParser::new(SSE_LINE_BYTES_MAX),
+            answer: self.wire.answer(),
+        }))
+    }
+
+    /// Sends the request to where it is answered.
+    async fn send(&mut self, mut request: Request<Bytes>) -> Result<HttpResponse, Broke> {
+        let failures = &self.endpoint.failures;
+        let mut followed = 0;
+        loop {
+            if let Some(tap) = &self.tap {
+                tap.request(&request);
+            }
+            let response = self.http.send(request.clone()).await;
+            let response =
+                response.map_err(|error| failures.transport(&error, Forwarded::Nothing))?;
+            if let Some(tap) = &mut self.tap {
+                tap.head(response.status, &response.headers);
+            }
+            if !redirect::is_one(response.status) {
+                return Ok(response);
+            }
+            let next = redirect::follow(&request, &response.headers, followed, &self.endpoint);
+            request = next.map_err(|why| failures.redirect(response.status, why))?;
+            followed += 1;
+        }
+    }
+
+    /// Takes the next bytes of the answer.
+    async fn read(&mut self, mut reading: Reading) -> Result<Phase, Broke> {
+        let idle_timeout = self.endpoint.idle_timeout;
+        let failures = &self.endpoint.failures;
+        let so_far = forwarded(reading.answer.as_ref());
+        let bytes = match timeout(idle_timeout, next_bytes(&mut reading.body)).await {
+            Ok(Some(Ok(bytes))) => bytes,
+            // Only the closing record is missing, which some servers never send.
+            Ok(None | Some(Err(_))) | Err(_) if reading.answer.is_whole() => {
+                return self.finish(reading.answer.as_ref());
+            }
+            Ok(Some(Err(error))) => return Err(failures.transport(&error, so_far)),
+            Ok(None) => return self.finish(reading.answer.as_ref()),
+            Err(_) => return Err(failures.stalled(idle_timeout, so_far)),
+        };
+        let mut records = Vec::new();
+        let parsed = reading.parser.push(&bytes, &mut records);
+        if let Some(tap) = &mut self.tap {
+            tap.records(&records);
+        }
+        for record in &records {
+            match reading.answer.on_record(record, &mut self.ready) {
+                Ok(Progress::More) => {}
+                Ok(Progress::Done) => return self.finish(reading.answer.as_ref()),
+                Err(error) => return Err(self.wrong(reading.answer.as_ref(), &error)),
+            }
+        }
+        parsed.map_err(|error| failures.too_long(error, forwarded(reading.answer.as_ref())))?;
+        Ok(Phase::Reading(reading))
+    }
+
+    fn finish(&mut self, answer: &dyn Answer) -> Result<Phase, Broke> {
+        match answer.end(&mut self.ready) {
+            Ok(()) => {
+                if let Some(tap) = &mut self.tap {
+                    tap.end();
+                }
+                Ok(Phase::Ended)
+            }
+            Err(error) => Err(self.wrong(answer, &error)),
+        }
+    }
+
+    fn wrong(&self, answer: &dyn Answer, error: &AnswerError) -> Broke {
+        self.endpoint.failures.answer(error, forwarded(answer))
+    }
+}
+
+fn forwarded(answer: &dyn Answer) -> Forwarded {
+    if answer.has_content() { Forwarded::Content } else { Forwarded::Nothing }
+}
+
+/// Reads what an error body says. One that is too long, too slow or no JSON says nothing.
+async fn explanation(
+    endpoint: &Endpoint,
+    mut body: HttpBody,
+    tap: &mut Option<Tap>,
+) -> Option<ErrorObject> {
+    let mut content = Vec::new();
+    let whole = async {
+        while let Some(bytes) = next_bytes(&mut body).await {
+            content.extend_from_slice(&bytes.ok()?);
+            if content.len() > ERROR_BODY_BYTES_MAX {
+                return None;
+            }
+        }
+        Some(())
+    };
+    let read = timeout(endpoint.idle_timeout, whole).await.ok().flatten();
+    if let Some(tap) = tap {
+        let end = if read.is_some() { BodyEnd::Whole } else { BodyEnd::Broken };
+        tap.document(&content, end);
+    }
+    read?;
+    let value: serde_json::Value = serde_json::from_slice(&content).ok()?;
+    let object = ErrorObject::of(&value);
+    object.message.is_some().then_some(object)
+}
+
+/// The next bytes of a body, at least one: an empty piece is no sign of life.
+async fn next_bytes(body: &mut HttpBody) -> Option<Result<Bytes, HttpError>> {
+    loop {
+        match body.next().await {
+            Some(Ok(bytes)) if bytes.is_empty() => {}
+            other => return other,
+        }
+    }
+}
+
+/// Whether the answer is one document. Anything else is read as a stream: not every server that
+/// streams says so.
+fn is_document(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = value.split(';').next().unwrap_or("").trim();
+    kind.eq_ignore_ascii_case("application/json") || kind.eq_ignore_ascii_case("text/html")
+}
