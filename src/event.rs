@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::code::ErrorObject;
 use crate::id::{AgentId, RequestId};
@@ -44,6 +45,11 @@ pub enum What {
     },
     AgentRestored {
         parent_agent_id: Option<AgentId>,
+    },
+    AgentUpdated {
+        parent_agent_id: Option<AgentId>,
+        /// The fields of its entry that are new, with what they are now.
+        changed: Map<String, Value>,
     },
     TurnQueued {
         /// Turns ahead of it.
@@ -179,6 +185,7 @@ impl What {
             Self::AgentCreated { .. } => "agent_created",
             Self::AgentDestroyed { .. } => "agent_destroyed",
             Self::AgentRestored { .. } => "agent_restored",
+            Self::AgentUpdated { .. } => "agent_updated",
             Self::TurnQueued { .. } => "turn_queued",
             Self::TurnStarted { .. } => "turn_started",
             Self::BatchStarted(_) => "batch_started",
@@ -207,6 +214,7 @@ impl What {
             Self::AgentCreated { .. }
             | Self::AgentDestroyed { .. }
             | Self::AgentRestored { .. }
+            | Self::AgentUpdated { .. }
             | Self::TurnQueued { .. }
             | Self::TurnStarted { .. }
             | Self::BatchStarted(_)
@@ -297,7 +305,7 @@ pub fn iso(time: Timestamp) -> Arc<str> {
 
 fn params_preview(call: &ToolCall) -> String {
     match &call.arguments {
-        serde_json::Value::String(raw) => shortened(raw, EVENT_PARAMS_CHARS_MAX),
+        Value::String(raw) => shortened(raw, EVENT_PARAMS_CHARS_MAX),
         object => shortened(&object.to_string(), EVENT_PARAMS_CHARS_MAX),
     }
 }

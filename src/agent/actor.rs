@@ -14,17 +14,17 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::conversation::{Conversation, MessageTokens};
 use super::handle::{Context, Retire, SendError, SendRequest, Status};
 use super::journal::Journal;
-use super::outbox::{Entry, Outbox, Then, Work};
+use super::outbox::{Entry, NotWritten, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
 use super::requests::{AcceptReply, Known, Requests, State};
 use super::turn::{Effect, Input, Stop, Turn};
 use super::work::Report;
 use super::{Facts, Past, Shared};
 use crate::event::{What, iso};
-use crate::id::RequestId;
+use crate::id::{AgentId, RequestId};
 use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
-use crate::provider::ModelRequest;
+use crate::provider::{Model, ModelRequest};
 use crate::store::{Standing, Write};
 
 /// A question to an agent, with the place for its answer.
@@ -34,6 +34,8 @@ pub enum Ask {
     Request(RequestId, oneshot::Sender<Option<State>>),
     Context(oneshot::Sender<Context>),
     Tokens(oneshot::Sender<MessageTokens>),
+    /// With the agent's parent, which the event names.
+    SetModel(Box<(Model, Option<AgentId>)>, oneshot::Sender<Result<(), NotWritten>>),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
     /// Takes a retirement back.
@@ -42,6 +44,7 @@ pub enum Ask {
 
 pub struct Agent {
     pub(super) facts: Arc<Facts>,
+    pub(super) model: Model,
     pub(super) shared: Arc<Shared>,
     inbox: mpsc::Receiver<Ask>,
     pub(super) conversation: Conversation,
@@ -84,13 +87,23 @@ struct Retirement {
 impl Agent {
     pub fn new(
         facts: Arc<Facts>,
+        model: Model,
         past: Past,
         shared: Arc<Shared>,
         inbox: mpsc::Receiver<Ask>,
-        published: Arc<ArcSwap<Status>>,
     ) -> Self {
         let conversation = Conversation::restored(past.message_count, past.messages);
+        let nothing_yet = Status {
+            model: model.clone(),
+            message_count: 0,
+            should_shutdown: false,
+            active_request: None,
+            queued: 0,
+            halted_at_iteration_limit: false,
+            last_action_at: None,
+        };
         let agent = Self {
+            model,
             outbox: Outbox::new(shared.store.clone()),
             facts,
             shared,
@@ -105,10 +118,15 @@ impl Agent {
             retirement: None,
             should_shutdown: false,
             standing: past.standing,
-            published,
+            published: Arc::new(ArcSwap::from_pointee(nothing_yet)),
         };
         agent.publish();
         agent
+    }
+
+    /// Where the agent shows its status.
+    pub fn published(&self) -> Arc<ArcSwap<Status>> {
+        Arc::clone(&self.published)
     }
 
     pub async fn run(mut self) {
@@ -143,6 +161,7 @@ impl Agent {
             Ask::Request(id, reply) => drop(reply.send(self.requests.state(&id))),
             Ask::Context(reply) => drop(reply.send(self.context())),
             Ask::Tokens(reply) => drop(reply.send(self.conversation.tokens())),
+            Ask::SetModel(change, reply) => self.on_set_model(*change, reply),
             Ask::Shutdown(reply) => {
                 self.should_shutdown = true;
                 self.publish();
@@ -177,6 +196,16 @@ impl Agent {
             Some(refusal) => drop(reply.send(Err(refusal))),
             None => self.requests.answer(&request.request_id, reply),
         }
+    }
+
+    fn on_set_model(
+        &mut self,
+        (model, parent_agent_id): (Model, Option<AgentId>),
+        reply: oneshot::Sender<Result<(), NotWritten>>,
+    ) {
+        let writes = self.journal().model_set(&model.name, parent_agent_id);
+        let then = Then::Model(Box::new(model), reply);
+        self.outbox.push(Entry { request: None, writes, then });
     }
 
     fn on_cancel(&mut self, request: Option<&RequestId>, reply: oneshot::Sender<Vec<RequestId>>) {
@@ -368,15 +397,15 @@ impl Agent {
     }
 
     pub(super) fn model_request(&self) -> ModelRequest {
-        let facts = &self.facts;
+        let (facts, model) = (&self.facts, &self.model);
         ModelRequest {
             agent: facts.id.clone(),
-            model: facts.model.id.to_string(),
+            model: model.id.to_string(),
             system: Arc::clone(&facts.system_prompt),
             messages: self.conversation.messages(),
             tools: Arc::clone(&facts.tools),
-            output_tokens_max: facts.model.output_tokens_max,
-            reasoning: facts.model.reasoning,
+            output_tokens_max: model.output_tokens_max,
+            reasoning: model.reasoning,
         }
     }
 
@@ -395,6 +424,7 @@ impl Agent {
 
     pub(super) fn publish(&self) {
         let status = Status {
+            model: self.model.clone(),
             message_count: self.messages_durable,
             should_shutdown: self.should_shutdown,
             active_request: self.running.as_ref().map(|running| running.request.clone()),

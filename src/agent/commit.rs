@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::actor::Agent;
-use super::outbox::{Entry, Then, Work};
+use super::outbox::{Entry, NotWritten, Then, Work};
 use super::outcome::{Failure, Outcome};
 use super::turn::{Input, Stop};
 use super::work;
@@ -54,18 +54,23 @@ impl Agent {
                 self.forgotten.extend(forgotten);
             }
             Then::Cancelled(reply, cancelled) => drop(reply.send(cancelled)),
+            Then::Model(model, reply) => {
+                self.model = *model;
+                self.publish();
+                let _ = reply.send(Ok(()));
+            }
         }
     }
 
     fn start_work(&mut self, work: Work) {
         let (reports, shared) = (self.reports(), Arc::clone(&self.shared));
-        let facts = Arc::clone(&self.facts);
         match work {
             Work::Ask => {
-                let ask = work::ask(facts, self.model_request(), reports.clone());
+                let ask = work::ask(self.model.clone(), self.model_request(), reports.clone());
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
             Work::Run { index, call } => {
+                let facts = Arc::clone(&self.facts);
                 let run = work::run_tool(Arc::clone(&shared), facts, index, call);
                 self.tasks.spawn(work::report(shared, reports, run));
             }
@@ -98,6 +103,11 @@ impl Agent {
                 }
                 Then::Cancelled(reply, cancelled) => {
                     let _ = reply.send(cancelled);
+                    Then::Nothing
+                }
+                Then::Model(_, reply) => {
+                    entry.writes.clear();
+                    let _ = reply.send(Err(NotWritten));
                     Then::Nothing
                 }
                 Then::Accept => panic!("what was new has been refused"),

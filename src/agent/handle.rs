@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
+use super::outbox::NotWritten;
 use super::outcome::{CancelReason, Outcome};
 use super::requests::State;
 use super::shown::Shown;
@@ -17,6 +18,7 @@ use super::{Facts, Past, Shared};
 use crate::id::{AgentId, RequestId};
 use crate::limits::INBOX_MAX;
 use crate::message::{Message, UserMeta};
+use crate::provider::Model;
 use crate::store::StoreError;
 
 #[derive(Clone)]
@@ -53,8 +55,9 @@ impl std::fmt::Debug for AgentHandle {
 }
 
 /// What an agent shows of itself without being asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Status {
+    pub model: Model,
     pub message_count: usize,
     pub should_shutdown: bool,
     pub active_request: Option<RequestId>,
@@ -100,12 +103,12 @@ pub enum SendError {
     Gone,
 }
 
-/// A question about what is on record that got no answer.
+/// A question about what is on record, or a change of it, that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
     #[error("the agent is gone")]
     Gone,
-    #[error("the record could not be read")]
+    #[error("the record could not be read or written")]
     Storage,
 }
 
@@ -141,12 +144,11 @@ pub struct Context {
 
 impl AgentHandle {
     /// Starts the agent's task.
-    pub fn start(facts: Facts, past: Past, shared: Arc<Shared>) -> Self {
+    pub fn start(facts: Facts, model: Model, past: Past, shared: Arc<Shared>) -> Self {
         let facts = Arc::new(facts);
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
-        let status = Arc::new(ArcSwap::from_pointee(Status::default()));
-        let published = Arc::clone(&status);
-        let agent = Agent::new(Arc::clone(&facts), past, Arc::clone(&shared), inbox, published);
+        let agent = Agent::new(Arc::clone(&facts), model, past, Arc::clone(&shared), inbox);
+        let status = agent.published();
         tokio::spawn(agent.run());
         let (shown, prompt_tokens) = (Shown::of(&facts), Arc::default());
         let inner = Inner {
@@ -257,13 +259,25 @@ impl AgentHandle {
     }
 
     pub async fn tokens(&self) -> Result<Tokens, Gone> {
+        self.tokens_with(self.status().model.clone()).await
+    }
+
+    /// The tokens of the next request, were it to go to `model`.
+    pub async fn tokens_with(&self, model: Model) -> Result<Tokens, Gone> {
         let messages = self.ask(Ask::Tokens).await?;
         let what = Countable {
             facts: Arc::clone(&self.0.facts),
+            model,
             prompt: Arc::clone(&self.0.prompt_tokens),
             messages,
         };
         Ok(tokens::count(self.0.shared.world.blocking.as_ref(), what).await)
+    }
+
+    /// Has every request from the next one on go to `model`; `parent` is whose child the agent is.
+    pub async fn set_model(&self, model: Model, parent: Option<AgentId>) -> Result<(), Unanswered> {
+        let asked = self.ask(|reply| Ask::SetModel(Box::new((model, parent)), reply)).await;
+        asked.map_err(|Gone| Unanswered::Gone)?.map_err(|NotWritten| Unanswered::Storage)
     }
 
     /// Notes that this agent has nothing against the server's end.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Map;
 
 use super::handle::SendRequest;
 use super::outcome::Outcome;
@@ -85,6 +86,13 @@ impl Journal<'_> {
             outcome: serde_json::to_string(outcome).expect("outcomes have only string keys"),
         };
         vec![ended, self.event(request, outcome.event(partial))]
+    }
+
+    pub fn model_set(&self, model: &str, parent_agent_id: Option<AgentId>) -> Vec<Write> {
+        let changed = Map::from_iter([("model".to_owned(), model.into())]);
+        let what = What::AgentUpdated { parent_agent_id, changed };
+        let set = Write::ModelSet { agent: self.agent, model: model.to_owned() };
+        vec![set, Write::Event(Event::new(self.id, self.now, what))]
     }
 
     pub fn standing(&self, standing: Standing) -> Write {

@@ -38,19 +38,17 @@ use crate::id::{AgentId, RequestId};
 use crate::logs::Logs;
 use crate::message::{Message, ToolDefinition};
 use crate::policy::Permissions;
-use crate::provider::Model;
 use crate::store::{AgentNumber, Standing, Store};
 use crate::tool::Tools;
 use crate::world::World;
 
-/// What an agent is from its creation on.
+/// What an agent is from its creation on, and never changes.
 #[derive(Debug)]
 pub struct Facts {
     pub number: AgentNumber,
     pub id: AgentId,
     pub created_at: Timestamp,
     pub depth: u32,
-    pub model: Model,
     pub permissions: Permissions,
     pub cwd: PathBuf,
     pub system_prompt: Arc<str>,

@@ -11,6 +11,7 @@ use super::outcome::Outcome;
 use crate::id::RequestId;
 use crate::limits::STORAGE_RETRY_AFTER;
 use crate::message::ToolCall;
+use crate::provider::Model;
 use crate::store::{Store, StoreError, Write};
 use crate::world::BoxFuture;
 
@@ -37,7 +38,13 @@ pub enum Then {
     Recorded,
     /// Whoever cancelled these is told.
     Cancelled(oneshot::Sender<Vec<RequestId>>, Vec<RequestId>),
+    /// The agent has another model, and whoever asked for it is told.
+    Model(Box<Model>, oneshot::Sender<Result<(), NotWritten>>),
 }
+
+/// A change that the disk did not take; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotWritten;
 
 /// What a turn does once it may.
 #[derive(Debug)]

@@ -10,12 +10,14 @@ use super::Facts;
 use super::conversation::MessageTokens;
 use crate::limits::TOKEN_PIECE_BYTES_MAX;
 use crate::message::Message;
+use crate::provider::Model;
 use crate::world::Blocking;
 
 /// What is to be counted: a snapshot of an agent's next request.
 #[derive(Debug)]
 pub struct Countable {
     pub facts: Arc<Facts>,
+    pub model: Model,
     pub prompt: Arc<OnceLock<PromptTokens>>,
     pub messages: MessageTokens,
 }
@@ -56,12 +58,12 @@ pub async fn count(blocking: &dyn Blocking, what: Countable) -> Tokens {
 
 impl Countable {
     fn count(&self) -> Tokens {
-        let table = || table(&self.facts.model.id);
+        let table = || table(&self.model.id);
         let prompt = self.prompt.get_or_init(|| PromptTokens::of(table(), &self.facts));
         let uncounted = self.messages.uncounted.iter();
         let uncounted =
             uncounted.map(|entry| *entry.tokens.get_or_init(|| message(table(), &entry.message)));
-        let model = &self.facts.model;
+        let model = &self.model;
         Tokens {
             system: prompt.system,
             tools: prompt.tools,

@@ -14,7 +14,7 @@ use super::turn::{Answer, Input, ToolResult};
 use super::{Facts, Shared};
 use crate::event::What;
 use crate::message::{ToolCall, Usage};
-use crate::provider::{Fault, ModelEvent, ModelRequest, ProviderError};
+use crate::provider::{Fault, Model, ModelEvent, ModelRequest, ProviderError};
 use crate::world::Use;
 
 /// What a task has to say to its turn.
@@ -41,8 +41,8 @@ pub async fn report(
 }
 
 /// Streams one answer: its text piece by piece, then the rest of it.
-pub async fn ask(facts: Arc<Facts>, request: ModelRequest, to: mpsc::Sender<Report>) -> Input {
-    let mut events = facts.model.provider.stream(request);
+pub async fn ask(model: Model, request: ModelRequest, to: mpsc::Sender<Report>) -> Input {
+    let mut events = model.provider.stream(request);
     let mut calls: Vec<OpenCall> = Vec::new();
     let mut usage = Usage::default();
     let mut thinking_since = None;

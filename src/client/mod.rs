@@ -29,10 +29,10 @@ use crate::id::{AgentId, RequestId};
 use crate::limits::{CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX};
 use crate::rpc::method::{
     Call, CancelParams, CancelResult, ContextResult, CreateAgentParams, CreateAgentResult,
-    DestroyAgentParams, DestroyAgentResult, GetMessagesParams, GetMessagesResult, GetRequestParams,
-    GetRequestResult, GetTokensResult, ListAgentsResult, Method, NoParams, OpenRpc, Scope,
-    SendParams, SendResult, ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult,
-    call,
+    DestroyAgentParams, DestroyAgentResult, GetMessagesParams, GetMessagesResult, GetModelResult,
+    GetRequestParams, GetRequestResult, GetTokensResult, ListAgentsResult, Method, NoParams,
+    OpenRpc, Scope, SendParams, SendResult, SetModelParams, SetModelResult, ShutdownResult,
+    ShutdownServerResult, SummariesParams, SummariesResult, call,
 };
 use crate::rpc::wire::ErrorObject;
 use crate::world::Net;
@@ -184,6 +184,19 @@ impl NexusClient {
         params: &GetMessagesParams,
     ) -> Result<GetMessagesResult, ClientError> {
         self.call::<call::GetMessages>(Some(agent), params).await
+    }
+
+    pub async fn get_model(&self, agent: &AgentId) -> Result<GetModelResult, ClientError> {
+        self.call::<call::GetModel>(Some(agent), &NoParams {}).await
+    }
+
+    pub async fn set_model(
+        &self,
+        agent: &AgentId,
+        model: &str,
+    ) -> Result<SetModelResult, ClientError> {
+        let params = SetModelParams { model: model.to_owned() };
+        self.call::<call::SetModel>(Some(agent), &params).await
     }
 
     pub async fn shutdown(&self, agent: &AgentId) -> Result<ShutdownResult, ClientError> {

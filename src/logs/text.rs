@@ -51,6 +51,11 @@ pub(super) fn note(event: &Event) -> Option<String> {
         What::AgentRestored { parent_agent_id } => {
             (format!("agent restored{}", child_of(parent_agent_id.as_ref())), String::new())
         }
+        What::AgentUpdated { parent_agent_id: _, changed } => {
+            let changed: Vec<_> =
+                changed.iter().map(|(field, new)| format!("{field} is now {new}")).collect();
+            (format!("agent changed: {}", changed.join(", ")), String::new())
+        }
         What::AgentDestroyed { parent_agent_id: _ } => {
             ("agent destroyed".to_owned(), String::new())
         }

@@ -44,7 +44,6 @@ pub enum NewId {
 #[derive(Debug)]
 pub(super) struct Draft {
     pub depth: u32,
-    pub model: Model,
     pub permissions: Permissions,
     pub cwd: PathBuf,
     pub prompt: Arc<str>,
@@ -103,8 +102,8 @@ impl Pool {
         let permissions = self.permissions(&new, preset, &cwd, parent)?;
         let model = self.models.resolve(new.model.as_deref())?;
         let prompt = new.system_prompt.map_or_else(|| system_prompt(&cwd), Arc::from);
-        let draft = Draft { depth, model, permissions, cwd, prompt };
-        self.insert(&new.id, found.as_ref(), draft).await
+        let draft = Draft { depth, permissions, cwd, prompt };
+        self.insert(&new.id, found.as_ref(), draft, model).await
     }
 
     /// Whether an agent of this preset may be under this parent.
@@ -126,13 +125,14 @@ impl Pool {
         id: &NewId,
         parent: Option<&Found<AgentHandle>>,
         draft: Draft,
+        model: Model,
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = self.reserve(id, parent)?;
         let parent = parent.map(|parent| parent.agent.facts().id.clone());
         let facts = self.facts(number, id, self.shared.world.clock.now(), draft);
         let pool = Arc::clone(self);
         // What has begun is finished even if the caller goes away: the id would be taken for ever.
-        let created = tokio::spawn(async move { pool.write_down(facts, parent).await });
+        let created = tokio::spawn(async move { pool.write_down(facts, model, parent).await });
         created.await.expect("creating an agent does not panic")
     }
 
@@ -162,11 +162,12 @@ impl Pool {
     async fn write_down(
         &self,
         facts: Facts,
+        model: Model,
         parent: Option<AgentId>,
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = (facts.number, facts.id.clone());
         let what = What::AgentCreated { parent_agent_id: parent.clone() };
-        let record = Box::new(record(&facts, parent.clone()));
+        let record = Box::new(record(&facts, &model, parent.clone()));
         let writes = vec![
             Write::AgentCreated { number, record },
             Write::Event(Event::new(&id, facts.created_at, what)),
@@ -175,7 +176,7 @@ impl Pool {
             self.registry().remove(number);
             return Err(CreateError::Storage { source });
         }
-        let agent = AgentHandle::start(facts, Past::default(), Arc::clone(&self.shared));
+        let agent = AgentHandle::start(facts, model, Past::default(), Arc::clone(&self.shared));
         let arrived = self.registry().arrive(number, agent.clone());
         if arrived {
             tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
@@ -197,13 +198,12 @@ impl Pool {
         created_at: Timestamp,
         draft: Draft,
     ) -> Facts {
-        let Draft { depth, model, permissions, cwd, prompt } = draft;
+        let Draft { depth, permissions, cwd, prompt } = draft;
         Facts {
             number,
             id,
             created_at,
             depth,
-            model,
             tools: self.shared.tools.definitions(&permissions.disabled_tools),
             permissions,
             cwd,
@@ -288,7 +288,7 @@ impl Pool {
 }
 
 /// What is needed to make this agent again.
-fn record(facts: &Facts, parent: Option<AgentId>) -> AgentRecord {
+fn record(facts: &Facts, model: &Model, parent: Option<AgentId>) -> AgentRecord {
     let permissions = &facts.permissions;
     AgentRecord {
         id: facts.id.clone(),
@@ -297,7 +297,7 @@ fn record(facts: &Facts, parent: Option<AgentId>) -> AgentRecord {
         created_at: iso(facts.created_at),
         recipe: Recipe {
             preset: permissions.preset.name.clone(),
-            model: facts.model.name.to_string(),
+            model: model.name.to_string(),
             cwd: facts.cwd.clone(),
             write_paths: permissions.write_paths.clone(),
             disabled_tools: permissions.disabled_tools.iter().cloned().collect(),

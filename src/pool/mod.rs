@@ -3,6 +3,7 @@
 
 mod create;
 mod destroy;
+mod model;
 mod records;
 mod registry;
 mod restore;
@@ -17,6 +18,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use create::{CreateError, NewAgent, NewId};
+pub use model::SetModelError;
 pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};

@@ -9,7 +9,7 @@ use crate::agent::{AgentHandle, Facts, Past};
 use crate::event::What;
 use crate::id::AgentId;
 use crate::policy::{Permissions, PolicyError};
-use crate::provider::ModelError;
+use crate::provider::{Model, ModelError};
 use crate::store::{AgentNumber, Loaded, StoreError, Write};
 
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl Pool {
         let loaded = loaded.ok_or(RestoreError::Missing)?;
         let parent = self.registry().parent_agent(number);
         let parent = parent.as_ref().map(AgentHandle::facts);
-        let facts = self.remade(number, &loaded, parent)?;
+        let (facts, model) = self.remade(number, &loaded, parent)?;
         let id = facts.id.clone();
         let parent_agent_id = parent.map(|parent| parent.id.clone());
         let restored = Write::Event(self.event(&id, What::AgentRestored { parent_agent_id }));
@@ -93,7 +93,7 @@ impl Pool {
             requests: loaded.requests,
             standing: loaded.standing,
         };
-        let agent = AgentHandle::start(facts, past, Arc::clone(&self.shared));
+        let agent = AgentHandle::start(facts, model, past, Arc::clone(&self.shared));
         if !self.registry().arrive(number, agent) {
             return Err(RestoreError::Destroyed);
         }
@@ -107,7 +107,7 @@ impl Pool {
         number: AgentNumber,
         loaded: &Loaded,
         parent: Option<&Facts>,
-    ) -> Result<Facts, RestoreError> {
+    ) -> Result<(Facts, Model), RestoreError> {
         let (record, recipe) = (&loaded.record, &loaded.record.recipe);
         let policy = |source| RestoreError::Policy { source };
         let preset = self.presets.get(&recipe.preset).map_err(policy)?;
@@ -123,11 +123,10 @@ impl Pool {
         let created_at = record.created_at.parse().map_err(|_| RestoreError::Unreadable)?;
         let draft = Draft {
             depth: record.depth,
-            model,
             permissions,
             cwd: recipe.cwd.clone(),
             prompt: Arc::clone(&recipe.system_prompt),
         };
-        Ok(self.facts(number, record.id.clone(), created_at, draft))
+        Ok((self.facts(number, record.id.clone(), created_at, draft), model))
     }
 }

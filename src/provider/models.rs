@@ -95,6 +95,13 @@ impl fmt::Debug for Model {
     }
 }
 
+/// The same name may stand for another model after a restart, never within a run.
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.provider, &other.provider)
+    }
+}
+
 /// All models.
 pub struct Models {
     /// By alias, in the order of the configuration, with `demo`.

@@ -180,7 +180,7 @@ fn entry(listed: &Listed<AgentHandle>, status: &Status) -> AgentEntry {
         parent_agent_id: listed.family.parent.clone(),
         child_count: listed.family.child_count,
         depth: facts.depth,
-        model: Arc::clone(&facts.model.name),
+        model: Arc::clone(&status.model.name),
         permission_level: facts.permissions.level(),
         preset: Arc::clone(&shown.preset),
         cwd: Arc::clone(&shown.cwd),

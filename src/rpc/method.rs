@@ -130,6 +130,10 @@ methods! {
         "Tells what the agent's conversation consists of.";
     GetMessages "get_messages": Agent, Counted, Own, GetMessagesParams => GetMessagesResult,
         "Pages through the conversation.";
+    GetModel "get_model": Agent, Counted, Own, NoParams => GetModelResult,
+        "Tells which model the agent asks.";
+    SetModel "set_model": Agent, Counted, Own, SetModelParams => SetModelResult,
+        "Gives the agent another model, from its next request on.";
     Shutdown "shutdown": Agent, Counted, Refused, NoParams => ShutdownResult,
         "Marks the agent as ready for the server's end; the server stops once all are.";
 }
@@ -327,6 +331,29 @@ pub enum RequestStatus {
     Failed,
     /// The server ended before the turn did.
     Interrupted,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetModelResult {
+    /// Its alias, or `provider/model-id`.
+    pub model: String,
+    pub provider: String,
+    /// Whether it is asked to think before it answers.
+    pub reasoning: bool,
+    pub context_window: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SetModelParams {
+    /// An alias of the configuration, or `provider/model-id`.
+    pub model: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetModelResult {
+    pub updated: bool,
+    pub model: String,
+    pub provider: String,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -280,6 +280,8 @@ impl Call<'_> {
             Method::GetMessages => {
                 raw(self.get_messages(agent(), params::read(method, given)?).await?)
             }
+            Method::GetModel => raw(self.get_model(agent(), params::read(method, given)?)),
+            Method::SetModel => raw(self.set_model(agent(), params::read(method, given)?).await?),
             Method::Shutdown => raw(self.shutdown(agent(), params::read(method, given)?).await?),
         })
     }

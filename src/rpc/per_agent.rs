@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use super::code::Code;
 use super::method::{
     CancelParams, CancelResult, ContextResult, GetMessagesParams, GetMessagesResult,
-    GetRequestParams, GetRequestResult, GetTokensResult, NoParams, NumberedMessage, RequestStatus,
-    SendParams, SendResult, ShutdownResult,
+    GetModelResult, GetRequestParams, GetRequestResult, GetTokensResult, NoParams, NumberedMessage,
+    RequestStatus, SendParams, SendResult, SetModelParams, SetModelResult, ShutdownResult,
 };
 use super::params::invalid;
 use super::wire::ErrorObject;
@@ -24,6 +24,7 @@ use crate::limits::{
 };
 use crate::message::UserMeta;
 use crate::policy;
+use crate::pool::SetModelError;
 use crate::world::Use;
 
 /// A send whose params have been checked.
@@ -241,6 +242,36 @@ impl Call<'_> {
             offset,
             limit,
             messages: messages.map(|(index, message)| NumberedMessage { index, message }).collect(),
+        })
+    }
+
+    #[expect(clippy::unused_self, reason = "all methods are called alike")]
+    pub(super) fn get_model(&self, agent: &AgentHandle, _: NoParams) -> GetModelResult {
+        let model = &agent.status().model;
+        GetModelResult {
+            model: model.name.to_string(),
+            provider: model.provider_name.to_string(),
+            reasoning: model.reasoning,
+            context_window: model.context_window,
+        }
+    }
+
+    pub(super) async fn set_model(
+        &self,
+        agent: &AgentHandle,
+        params: SetModelParams,
+    ) -> Result<SetModelResult, ErrorObject> {
+        let set = self.rpc.pool.set_model(agent, &params.model).await;
+        let model = set.map_err(|error| match error {
+            SetModelError::Model(_) | SetModelError::DoesNotFit { .. } => {
+                invalid(error.to_string())
+            }
+            SetModelError::Unanswered(unanswered) => self.unanswered(agent, unanswered),
+        })?;
+        Ok(SetModelResult {
+            updated: true,
+            model: model.name.to_string(),
+            provider: model.provider_name.to_string(),
         })
     }
 

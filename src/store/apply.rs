@@ -68,6 +68,10 @@ impl Change<'_> {
                 "UPDATE agents SET standing = ?2, modified_at = ?3 WHERE number = ?1",
                 (sql(agent), text(&standing), Arc::clone(&self.now)),
             ),
+            Write::ModelSet { agent, model } => self.run(
+                "UPDATE recipes SET recipe = json_set(recipe, '$.model', ?2) WHERE agent = ?1",
+                (sql(agent), model),
+            ),
             Write::Event(event) => self.append_event(event),
         }
     }

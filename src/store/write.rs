@@ -71,6 +71,12 @@ pub enum Write {
         agent: AgentNumber,
         standing: Standing,
     },
+    /// The agent has another model from now on.
+    ModelSet {
+        agent: AgentNumber,
+        /// As `set_model` names it.
+        model: String,
+    },
     /// A durable event; it gets its `seq` in the transaction.
     Event(Event),
 }

@@ -27,6 +27,7 @@ fn more(what: &What) -> String {
         | What::AgentRestored { parent_agent_id } => {
             parent_agent_id.as_ref().map(|parent| format!("under {parent}")).unwrap_or_default()
         }
+        What::AgentUpdated { parent_agent_id: _, changed } => shown(changed),
         What::TurnQueued { position } => format!("behind {position}"),
         What::TurnStarted { content, source, source_agent_id } => {
             let agent = source_agent_id.as_ref().map(|agent| format!(" ({agent})"));

@@ -1,0 +1,38 @@
+//! Gives an agent another model: one that exists, and that its conversation fits.
+
+use super::Pool;
+use crate::agent::{AgentHandle, Unanswered};
+use crate::provider::{Model, ModelError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SetModelError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(
+        "the conversation does not fit the model {name}: it has {total} tokens, and the model takes \
+         {available}; compact it first, or choose a model with a larger window"
+    )]
+    DoesNotFit { name: String, total: u64, available: u64 },
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+}
+
+impl Pool {
+    /// Every request of the agent from the next one on goes to the model called `name`.
+    pub async fn set_model(&self, agent: &AgentHandle, name: &str) -> Result<Model, SetModelError> {
+        let model = self.models.resolve(Some(name))?;
+        let counted = agent.tokens_with(model.clone()).await;
+        let tokens = counted.map_err(|_gone| Unanswered::Gone)?;
+        if tokens.total() > tokens.available {
+            return Err(SetModelError::DoesNotFit {
+                name: model.name.to_string(),
+                total: tokens.total(),
+                available: tokens.available,
+            });
+        }
+        let parent = self.registry().parent_agent(agent.facts().number);
+        let parent = parent.map(|parent| parent.facts().id.clone());
+        agent.set_model(model.clone(), parent).await?;
+        Ok(model)
+    }
+}
