@@ -70,6 +70,11 @@ pub const STREAMS_PER_AGENT_MAX: usize = 128;
 pub const STREAMS_MAX: usize = 512;
 /// What a slow reader may hold besides the event being written.
 pub const STREAM_BUFFER_BYTES_MAX: usize = 256 * KIB;
+/// Frames that wait are written together up to this.
+pub const STREAM_WRITE_BYTES_MAX: usize = 16 * KIB;
+/// So many writes follow each other at once; while more of them would, there is a pause between.
+pub const STREAM_HURRIED_LOOKS_MAX: u32 = 16;
+pub const STREAM_PAUSE: Duration = Duration::from_millis(1);
 pub const STREAM_PING_AFTER: Duration = Duration::from_secs(15);
 
 // The store.

@@ -158,7 +158,7 @@ impl Body for Outgoing {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
             Self::Events(events) => {
-                events.poll_next(cx).map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
+                events.poll_some(cx).map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
             }
         }
     }

@@ -3,7 +3,9 @@
 //! of live events, and durable ones from the journal; see `reader`.
 
 mod journal;
+mod pace;
 mod reader;
+mod readers;
 mod subscription;
 
 use std::collections::BTreeMap;
@@ -14,7 +16,8 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 pub use journal::{Journal, JournalError, KeptEvent, Page, Scope};
-use reader::{AllRunning, Durable, Ends, Heard, Next, Progress, Reader, Running};
+use reader::{AllRunning, Durable, Ends, Hands, Heard, Next, Progress, Reader, Running};
+use readers::Readers;
 pub use subscription::Subscription;
 
 use crate::event::{Audience, Committed, Event, Seq, What, iso};
@@ -36,7 +39,7 @@ struct State {
     /// Texts are as long as agents let their turns' texts become.
     running: AllRunning,
     /// By what they are about and by a number of their own; no scope is empty.
-    readers: BTreeMap<Scope, BTreeMap<u64, Reader>>,
+    readers: BTreeMap<Scope, Readers>,
     open: usize,
     ever_opened: u64,
     published: Option<Seq>,
@@ -94,7 +97,7 @@ impl Hub {
     /// How many hear what happens to this agent.
     pub fn listeners(&self, agent: &AgentId) -> usize {
         let state = self.state();
-        let of = |scope: &Scope| state.readers.get(scope).map_or(0, BTreeMap::len);
+        let of = |scope: &Scope| state.readers.get(scope).map_or(0, Readers::len);
         of(&Scope::Agent(agent.clone())) + of(&Scope::Everything)
     }
 
@@ -116,23 +119,33 @@ impl Hub {
         let event = Event { what, agent_id: None, at, request_id: None, seq: None };
         let mut state = self.state();
         state.stopping.get_or_insert_with(|| sse::frame(None, name, &event.json()));
-        let readers = state.readers.values_mut().flat_map(BTreeMap::values_mut);
+        let readers = state.readers.values_mut().flat_map(Readers::iter_mut);
         let woken = readers.filter_map(Reader::take_waker).collect();
         drop(state);
         wake(woken);
     }
 
-    fn next(&self, scope: &Scope, number: u64, progress: Progress, waker: &Waker) -> Next {
+    fn next(
+        &self,
+        (scope, number): (&Scope, u64),
+        progress: Progress,
+        waker: Option<&Waker>,
+        hands: Hands<'_>,
+    ) -> Next {
         let mut state = self.state();
         let State { running, readers, published, stopping, .. } = &mut *state;
-        let reader = readers.get_mut(scope).and_then(|readers| readers.get_mut(&number));
-        let reader = reader.expect("a stream is in the table until it is dropped");
         let heard = Heard { published: *published, stopping: stopping.as_ref() };
-        let next = reader.next(scope, progress, running, heard);
-        if matches!(next, Next::Wait) {
-            reader.wake_with(waker);
-        }
-        next
+        let of_scope = readers.get_mut(scope);
+        let next = of_scope.and_then(|readers| {
+            readers.with(scope, number, |reader| {
+                let next = reader.next(scope, progress, running, heard, hands);
+                if let (Next::Wait, Some(waker)) = (&next, waker) {
+                    reader.wake_with(waker);
+                }
+                next
+            })
+        });
+        next.expect("a stream is in the table until it is dropped")
     }
 
     fn close(&self, scope: &Scope, number: u64) {
@@ -172,7 +185,7 @@ impl State {
             return Err(SubscribeError::Stopping);
         }
         if let Scope::Agent(agent) = scope {
-            let open = self.readers.get(scope).map_or(0, BTreeMap::len);
+            let open = self.readers.get(scope).map_or(0, Readers::len);
             if open >= STREAMS_PER_AGENT_MAX {
                 return Err(SubscribeError::TooManyOfAgent { agent: agent.clone() });
             }
@@ -198,13 +211,13 @@ impl State {
         };
         self.open += 1;
         self.ever_opened += 1;
-        self.readers.entry(scope.clone()).or_default().insert(self.ever_opened, reader);
+        self.readers.entry(scope.clone()).or_default().insert(scope, self.ever_opened, reader);
         Ok((self.ever_opened, after))
     }
 
     fn close(&mut self, scope: &Scope, number: u64) -> Option<Reader> {
         let readers = self.readers.get_mut(scope)?;
-        let reader = readers.remove(&number);
+        let reader = readers.remove(number);
         if readers.is_empty() {
             self.readers.remove(scope);
         }
@@ -241,10 +254,9 @@ impl State {
             sse::frame(None, what.name(), &event.json())
         };
         for scope in [Scope::Agent(agent.clone()), Scope::Everything] {
-            for reader in self.readers.get_mut(&scope).into_iter().flat_map(BTreeMap::values_mut) {
-                if reader.hears_live_of(agent) {
-                    woken.extend(reader.push_live(agent, frame.get_or_insert_with(write)));
-                }
+            if let Some(readers) = self.readers.get_mut(&scope) {
+                let frame = || frame.get_or_insert_with(write).clone();
+                readers.push_live(&scope, agent, frame, woken);
             }
         }
         Ok(())
@@ -267,8 +279,8 @@ impl State {
             .then(|| sse::frame(Some(committed.seq), committed.event.what.name(), &committed.json));
         let event = Durable { seq: committed.seq, agent, frame, ends };
         for scope in &scopes {
-            for reader in self.readers.get_mut(scope).into_iter().flat_map(BTreeMap::values_mut) {
-                woken.extend(reader.push_durable(scope, &event));
+            if let Some(readers) = self.readers.get_mut(scope) {
+                readers.push_durable(scope, &event, woken);
             }
         }
     }

@@ -72,7 +72,8 @@ pub(super) enum Kept {
 /// What a reader does next.
 #[derive(Debug)]
 pub(super) enum Next {
-    Frame(Pending),
+    /// Take what was handed out, the last durable event of which this is.
+    Frames(Option<Seq>),
     Snapshot(Snapshot),
     /// Read the journal on from what was delivered.
     Replay,
@@ -81,14 +82,22 @@ pub(super) enum Next {
     End,
 }
 
+/// Where a reader puts what it hands out.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct Hands<'a> {
+    pub(super) frames: &'a mut Vec<Bytes>,
+    /// A first frame is handed out in any case, others only up to so many bytes in all.
+    pub(super) bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct Pending {
     /// Counts what was queued for this reader, so that a snapshot can be due after it.
     number: u64,
     /// Of durable events.
-    pub(super) seq: Option<Seq>,
-    agent: Option<AgentId>,
-    pub(super) bytes: Bytes,
+    seq: Option<Seq>,
+    agent: AgentId,
+    bytes: Bytes,
 }
 
 #[derive(Debug)]
@@ -161,6 +170,13 @@ impl Reader {
         };
     }
 
+    /// Whether any live event reaches it before it reads on.
+    pub(super) fn hears_live(&self, scope: &Scope) -> bool {
+        let one_agent_at_most = *scope != Scope::Everything;
+        let is_due = one_agent_at_most && !self.due.is_empty();
+        self.mode == Mode::Live && self.over == Over::No && !is_due
+    }
+
     /// Whether live events of this agent come one by one: not while a snapshot is due, nor while
     /// the journal is read. Then they need not even be written.
     pub(super) fn hears_live_of(&self, agent: &AgentId) -> bool {
@@ -168,9 +184,9 @@ impl Reader {
     }
 
     /// Takes a live event of a running turn that is heard; returns who is to be woken.
-    pub(super) fn push_live(&mut self, agent: &AgentId, frame: &Bytes) -> Option<Waker> {
-        if self.fits(frame) {
-            self.queue(None, agent, frame.clone());
+    pub(super) fn push_live(&mut self, agent: &AgentId, frame: Bytes) -> Option<Waker> {
+        if self.fits(&frame) {
+            self.queue(None, agent, frame);
         } else {
             self.drop_live();
             self.due.insert(agent.clone(), self.queued);
@@ -224,12 +240,7 @@ impl Reader {
         self.queued += 1;
         self.queue_bytes += bytes.len();
         assert!(self.queue_bytes <= STREAM_BUFFER_BYTES_MAX, "only what fits is queued");
-        self.queue.push_back(Pending {
-            number: self.queued,
-            seq,
-            agent: Some(agent.clone()),
-            bytes,
-        });
+        self.queue.push_back(Pending { number: self.queued, seq, agent: agent.clone(), bytes });
     }
 
     /// Makes snapshots due in the place of the live events that wait.
@@ -239,12 +250,12 @@ impl Reader {
         self.queue.retain(|pending| {
             if pending.seq.is_none() {
                 *bytes -= pending.bytes.len();
-                if let Some(agent) = &pending.agent {
-                    due.insert(agent.clone(), after);
-                }
+                due.insert(pending.agent.clone(), after);
             }
             pending.seq.is_some()
         });
+        // Whoever does not read may not do so for long.
+        self.queue.shrink_to_fit();
     }
 
     pub(super) fn next(
@@ -253,6 +264,7 @@ impl Reader {
         progress: Progress,
         running: &AllRunning,
         hub: Heard<'_>,
+        hands: Hands<'_>,
     ) -> Next {
         if let Mode::Replaying { news } = &mut self.mode {
             match progress.kept {
@@ -271,18 +283,36 @@ impl Reader {
         if let Some(snapshot) = self.next_snapshot(running) {
             return Next::Snapshot(snapshot);
         }
-        if let Some(pending) = self.queue.pop_front() {
-            self.queue_bytes -= pending.bytes.len();
-            return Next::Frame(pending);
+        if !self.queue.is_empty() {
+            return Next::Frames(self.hand_out(hands));
         }
         match (self.over, hub.stopping) {
             (Over::AgentGone | Over::ServerStopped, _) => Next::End,
             (Over::No, Some(frame)) => {
                 self.over = Over::ServerStopped;
-                Next::Frame(Pending { number: 0, seq: None, agent: None, bytes: frame.clone() })
+                hands.frames.push(frame.clone());
+                Next::Frames(None)
             }
             (Over::No, None) => Next::Wait,
         }
+    }
+
+    /// Hands out what is queued, as much as there may be at once; returns its last `seq`.
+    fn hand_out(&mut self, hands: Hands<'_>) -> Option<Seq> {
+        let Hands { frames, bytes_max } = hands;
+        let (mut handed, mut seq) = (0, None);
+        while let Some(front) = self.queue.front() {
+            handed += front.bytes.len();
+            // A snapshot may be due behind any of them.
+            if !frames.is_empty() && (handed > bytes_max || !self.due.is_empty()) {
+                break;
+            }
+            let pending = self.queue.pop_front().expect("it was looked at just now");
+            self.queue_bytes -= pending.bytes.len();
+            seq = pending.seq.or(seq);
+            frames.push(pending.bytes);
+        }
+        seq
     }
 
     fn next_snapshot(&mut self, running: &AllRunning) -> Option<Snapshot> {

@@ -239,8 +239,8 @@ impl Stage {
     }
 
     pub fn buffered(&self) -> Vec<usize> {
-        let state = self.hub.state();
-        let readers = state.readers.values().flat_map(BTreeMap::values);
+        let mut state = self.hub.state();
+        let readers = state.readers.values_mut().flat_map(Readers::iter_mut);
         readers.map(|reader| reader.queue_bytes).collect()
     }
 }

@@ -7,13 +7,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::reader::{Kept, Next, Progress, Snapshot};
+use super::pace::{Pace, Rest};
+use super::reader::{Hands, Kept, Next, Progress, Snapshot};
 use super::{Hub, Journal, JournalError, KeptEvent, Page, Scope, Start};
 use crate::event::{Event, Seq, What, iso};
-use crate::limits::STREAM_PING_AFTER;
+use crate::limits::{STREAM_PING_AFTER, STREAM_WRITE_BYTES_MAX};
 use crate::sse;
 use crate::world::BoxFuture;
 
@@ -35,6 +36,9 @@ pub struct Subscription {
     /// which would take the lock of the runtime's timers each time.
     ticking: Pin<Box<Sleep>>,
     ended: bool,
+    /// What the hub hands out at once; empty between polls.
+    frames: Vec<Bytes>,
+    pace: Pace,
 }
 
 impl std::fmt::Debug for Subscription {
@@ -74,19 +78,27 @@ impl Subscription {
             last_frame: now,
             ticking: Box::pin(sleep_until(now + STREAM_PING_AFTER)),
             ended: false,
+            frames: Vec::new(),
+            pace: Pace::new(),
         }
     }
 
     /// The next frame or ping; `None` at the end. Dropping the wait loses nothing.
     pub async fn next(&mut self) -> Option<Bytes> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|cx| self.poll(cx, 0)).await
     }
 
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    /// The next frames that are there, as one piece to be written; else like `next`. A piece for
+    /// each would cost more than what is in it.
+    pub fn poll_some(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.poll(cx, STREAM_WRITE_BYTES_MAX)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, bytes_max: usize) -> Poll<Option<Bytes>> {
         if self.ended {
             return Poll::Ready(None);
         }
-        match self.poll_frame(cx) {
+        match self.poll_frames(cx, bytes_max) {
             Poll::Ready(frame) => {
                 self.last_frame = Instant::now();
                 self.ended = frame.is_none();
@@ -111,7 +123,7 @@ impl Subscription {
         }
     }
 
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_frames(&mut self, cx: &mut Context<'_>, bytes_max: usize) -> Poll<Option<Bytes>> {
         loop {
             if let Some(kept) = self.page.pop_front() {
                 return Poll::Ready(Some(self.replay(&kept)));
@@ -133,14 +145,28 @@ impl Subscription {
                 }
                 continue;
             }
-            match self.hub.next(&self.scope, self.number, self.progress, cx.waker()) {
-                Next::Frame(pending) => {
-                    self.progress.delivered = pending.seq.unwrap_or(self.progress.delivered);
-                    return Poll::Ready(Some(pending.bytes));
+            ready!(self.pace.poll_time(cx));
+            let rest = self.pace.rest();
+            // Whoever looks again by itself is not woken by every event before that.
+            let waker = (rest == Rest::UntilWoken).then_some(cx.waker());
+            let hands = Hands { frames: &mut self.frames, bytes_max };
+            match self.hub.next((&self.scope, self.number), self.progress, waker, hands) {
+                Next::Frames(seq) => {
+                    self.pace.found();
+                    self.progress.delivered = seq.unwrap_or(self.progress.delivered);
+                    return Poll::Ready(Some(joined(&mut self.frames)));
                 }
-                Next::Snapshot(snapshot) => return Poll::Ready(Some(self.snapshot(snapshot))),
+                Next::Snapshot(snapshot) => {
+                    self.pace.found();
+                    return Poll::Ready(Some(self.snapshot(snapshot)));
+                }
                 Next::Replay => self.reading = Some(self.read()),
-                Next::Wait => return Poll::Pending,
+                Next::Wait => {
+                    self.pace.rested();
+                    if rest == Rest::UntilWoken {
+                        return Poll::Pending;
+                    }
+                }
                 Next::End => return Poll::Ready(None),
             }
         }
@@ -194,4 +220,18 @@ impl Subscription {
         let event = Event { what, agent_id, at, request_id: None, seq: None };
         sse::frame(None, name, &event.json())
     }
+}
+
+/// All of them as one; a single one is shared, not copied.
+fn joined(frames: &mut Vec<Bytes>) -> Bytes {
+    if frames.len() == 1
+        && let Some(only) = frames.pop()
+    {
+        return only;
+    }
+    let mut all = BytesMut::with_capacity(frames.iter().map(Bytes::len).sum());
+    for frame in frames.drain(..) {
+        all.extend_from_slice(&frame);
+    }
+    all.freeze()
 }
