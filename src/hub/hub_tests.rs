@@ -6,14 +6,17 @@ mod stage;
 #[path = "splice_tests.rs"]
 mod splice;
 
+use std::future::poll_fn;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::time::{Instant, sleep};
 
 use stage::{MemoryJournal, Stage, agent, parse, stream_of};
 
 use super::*;
-use crate::sse::PING;
+use crate::limits::STREAM_WRITE_BYTES_MAX;
+use crate::sse::{PING, SseParser};
 
 const KIB: usize = 1024;
 
@@ -434,4 +437,44 @@ async fn readers_that_never_read_hold_no_more_than_their_buffers() {
         client.read_all();
         assert!(client.texts[&agent("a")].1 == text, "the whole text");
     }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_stuck_is_not_visited_until_it_reads_on() {
+    let mut stage = Stage::new();
+    let mut stuck = stage.client(stream_of("a"), Start::Now);
+    let mut reading = stage.client(stream_of("a"), Start::Now);
+    let hearing = |stage: &Stage| stage.hub.state().readers[&stream_of("a")].hearing.len();
+    stage.start("a", "hi");
+    for _ in 0..6 {
+        stage.chunk("a", &"x".repeat(50 * KIB));
+        reading.read_all();
+    }
+    assert_eq!(hearing(&stage), 1);
+    assert_eq!(stuck.read_all(), ["turn_started", "turn_snapshot"]);
+    assert_eq!(hearing(&stage), 2);
+    stage.chunk("a", "y");
+    assert_eq!(stuck.read_all(), ["content_chunk"]);
+    assert_eq!(stuck.texts, stage.turns);
+}
+
+#[tokio::test]
+async fn what_waits_is_written_together_up_to_a_bound() {
+    let mut stage = Stage::new();
+    let mut stream = stage.subscribe(stream_of("a"), Start::Now).unwrap();
+    stage.start("a", "hi");
+    for _ in 0..1000 {
+        stage.chunk("a", "word ");
+    }
+    let mut records = Vec::new();
+    let mut parser = SseParser::new(STREAM_BUFFER_BYTES_MAX);
+    let mut pieces = 0;
+    while let Some(piece) = poll_fn(|cx| stream.poll_some(cx)).now_or_never() {
+        let piece = piece.unwrap();
+        assert!(piece.len() <= STREAM_WRITE_BYTES_MAX);
+        parser.push(&piece, &mut records).unwrap();
+        pieces += 1;
+    }
+    assert_eq!(records.len(), 1001, "a turn begins and says a thousand words");
+    assert!(pieces < 20, "{pieces} pieces");
 }

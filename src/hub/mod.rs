@@ -7,6 +7,7 @@ mod pace;
 mod reader;
 mod readers;
 mod subscription;
+mod text;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,6 +20,7 @@ pub use journal::{Journal, JournalError, KeptEvent, Page, Scope};
 use reader::{AllRunning, Durable, Ends, Hands, Heard, Next, Progress, Reader, Running};
 use readers::Readers;
 pub use subscription::Subscription;
+use text::Text;
 
 use crate::event::{Audience, Committed, Event, Seq, What, iso};
 use crate::id::{AgentId, RequestId};
@@ -242,7 +244,7 @@ impl State {
             if *offset != turn.chars {
                 return Err(Misplaced);
             }
-            Arc::make_mut(&mut turn.text).push_str(text);
+            turn.text.push(text);
             turn.chars += text.chars().count();
         }
         if self.readers.is_empty() || self.stopping.is_some() {
@@ -289,7 +291,7 @@ impl State {
     fn follow(&mut self, agent: &AgentId, event: &Event) -> Ends {
         match (&event.what, &event.request_id) {
             (What::TurnStarted { .. }, Some(request)) => {
-                let turn = Running { request: request.clone(), text: Arc::default(), chars: 0 };
+                let turn = Running { request: request.clone(), text: Text::default(), chars: 0 };
                 self.running.insert(agent.clone(), turn);
                 Ends::Nothing
             }

@@ -68,3 +68,52 @@ impl Pace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    /// Looks, finds something and then nothing more.
+    fn look(pace: &mut Pace) -> Rest {
+        pace.found();
+        let rest = pace.rest();
+        pace.rested();
+        rest
+    }
+
+    fn is_time(pace: &mut Pace) -> bool {
+        std::future::poll_fn(|cx| pace.poll_time(cx)).now_or_never().is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_looked_at_after_a_pause_and_what_is_calm_at_once() {
+        let mut pace = Pace::new();
+        for _ in 0..=STREAM_HURRIED_LOOKS_MAX {
+            assert_eq!(look(&mut pace), Rest::UntilWoken);
+            // The connection looks again before it lets go; that is not calm.
+            pace.rested();
+        }
+        for _ in 0..3 {
+            assert_eq!(look(&mut pace), Rest::Pause);
+            assert!(!is_time(&mut pace));
+            tokio::time::sleep(STREAM_PAUSE).await;
+            assert!(is_time(&mut pace));
+        }
+        // Nothing came during a pause.
+        assert_eq!(pace.rest(), Rest::UntilWoken);
+        pace.rested();
+        assert_eq!(look(&mut pace), Rest::UntilWoken);
+        assert!(is_time(&mut pace));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_once_a_pause_is_never_held_back() {
+        let mut pace = Pace::new();
+        for _ in 0..10 * STREAM_HURRIED_LOOKS_MAX {
+            assert_eq!(look(&mut pace), Rest::UntilWoken);
+            tokio::time::sleep(STREAM_PAUSE).await;
+        }
+    }
+}

@@ -2,12 +2,12 @@
 //! the journal instead. Pure: it never waits and wakes nobody; the hub does both.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::task::Waker;
 
 use bytes::Bytes;
 
 use super::Scope;
+use super::text::Text;
 use crate::event::Seq;
 use crate::id::{AgentId, RequestId};
 use crate::limits::STREAM_BUFFER_BYTES_MAX;
@@ -16,8 +16,7 @@ use crate::limits::STREAM_BUFFER_BYTES_MAX;
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) request: RequestId,
-    /// Shared with snapshots while they are written; it is copied only if it grows meanwhile.
-    pub(super) text: Arc<String>,
+    pub(super) text: Text,
     pub(super) chars: usize,
 }
 
@@ -29,7 +28,7 @@ pub(super) type AllRunning = BTreeMap<AgentId, Running>;
 pub(super) struct Snapshot {
     pub(super) agent: AgentId,
     pub(super) request: RequestId,
-    pub(super) text: Arc<String>,
+    pub(super) text: Text,
     pub(super) chars: usize,
 }
 
@@ -323,7 +322,7 @@ impl Reader {
             self.due.remove(&agent);
             // A turn that has ended meanwhile is told by its last event.
             if let Some(turn) = running.get(&agent) {
-                let (request, text) = (turn.request.clone(), Arc::clone(&turn.text));
+                let (request, text) = (turn.request.clone(), turn.text.clone());
                 return Some(Snapshot { agent, request, text, chars: turn.chars });
             }
         }

@@ -14,7 +14,7 @@ use crate::id::AgentId;
 /// Readers by the numbers the hub gave them; each is in one of the two maps.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
-    hearing: BTreeMap<u64, Reader>,
+    pub(super) hearing: BTreeMap<u64, Reader>,
     /// None of these hears a live event before it has read on.
     deaf: BTreeMap<u64, Reader>,
 }

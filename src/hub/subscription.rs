@@ -204,7 +204,7 @@ impl Subscription {
 
     fn snapshot(&self, snapshot: Snapshot) -> Bytes {
         let Snapshot { agent, request, text, chars } = snapshot;
-        let what = What::TurnSnapshot { text: String::clone(&text), offset: chars };
+        let what = What::TurnSnapshot { text: text.whole(), offset: chars };
         let name = what.name();
         let event = Event::new(&agent, self.hub.clock.now(), what).of(&request);
         sse::frame(None, name, &event.json())
