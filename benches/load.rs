@@ -18,6 +18,8 @@ use crate::child::Target;
 pub(crate) const RESULT_PREFIX: &[u8] = br#"{"jsonrpc":"2.0","id":1,"result":"#;
 const METHOD_NOT_FOUND: i64 = -32601;
 const CALL_MAX: Duration = Duration::from_secs(20);
+/// A reader that takes less at a time costs more than what is measured.
+const DISCARD_BYTES: usize = 256 * 1024;
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The bytes of one HTTP request, made once and written many times.
@@ -109,6 +111,18 @@ impl Connection {
             self.fill().await?;
         }
         Ok(std::mem::take(&mut self.buffer))
+    }
+
+    /// Reads a stream to its end and keeps nothing of it.
+    pub(crate) async fn discard(mut self) {
+        self.buffer.reserve(DISCARD_BYTES);
+        loop {
+            self.buffer.clear();
+            match self.stream.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
     }
 
     async fn fill(&mut self) -> anyhow::Result<()> {
