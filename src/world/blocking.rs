@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::BoxFuture;
 
 pub trait Blocking: Send + Sync {
-    /// Runs `job` off the async threads (in the simulation: at once, then lets time pass).
+    /// Runs `job` off the async threads (in the simulation: at one instant of the time it takes).
     /// The job runs to its end even if the future is dropped.
     fn run(&self, job: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, ()>;
 }
