@@ -73,6 +73,7 @@ impl Agent {
                 let facts = Arc::clone(&self.facts);
                 let run = work::run_tool(Arc::clone(&shared), facts, index, call);
                 self.tasks.spawn(work::report(shared, reports, run));
+                self.on_input(Input::ToolStarted { index });
             }
         }
     }

@@ -42,6 +42,10 @@ pub enum Input {
     Retrying(Retry),
     Answered(Answer),
     Broke(ProviderError),
+    /// A call that was to run does, now that this is on record.
+    ToolStarted {
+        index: usize,
+    },
     ToolEnded {
         index: usize,
         result: ToolResult,
@@ -134,6 +138,8 @@ struct Slot {
 #[derive(Debug)]
 enum SlotState {
     Waiting,
+    /// It runs once that is on record. Cut off before, it certainly had no effect.
+    Due,
     Running,
     Ended(ToolResult),
 }
@@ -174,6 +180,7 @@ impl Turn {
             }
             Input::Answered(answer) => self.on_answer(answer),
             Input::Broke(error) => self.fail(Failure::Provider(error)),
+            Input::ToolStarted { index } => self.on_tool_started(index),
             Input::ToolEnded { index, result } => self.on_tool_ended(index, result),
             Input::Defect { error_id } => self.fail(Failure::Internal { error_id }),
             Input::Stop(Stop::Timeout) => self.fail(Failure::Timeout),
@@ -241,6 +248,16 @@ impl Turn {
             retryable: true,
             message: "the model gave an empty answer, twice".to_owned(),
         }))
+    }
+
+    fn on_tool_started(&mut self, index: usize) -> Vec<Effect> {
+        let Phase::Acting(batch) = &mut self.phase else {
+            panic!("a tool starts only while tools run");
+        };
+        let slot = &mut batch.slots[index];
+        assert!(matches!(slot.state, SlotState::Due), "a tool starts once, and when it was due");
+        slot.state = SlotState::Running;
+        Vec::new()
     }
 
     fn on_tool_ended(&mut self, index: usize, result: ToolResult) -> Vec<Effect> {
@@ -352,37 +369,43 @@ impl Batch {
     }
 
     fn cut(&mut self, why: &str, effects: &mut Vec<Effect>) {
-        self.skip_waiting(&format!("Not run: the turn ended early ({why})."));
+        let not_run = format!("Not run: the turn ended early ({why}).");
+        self.skip_waiting(&not_run);
         for slot in &mut self.slots {
-            if matches!(slot.state, SlotState::Running) {
-                let content = format!(
+            let content = match &slot.state {
+                SlotState::Waiting => panic!("calls that waited were skipped"),
+                SlotState::Due => not_run.clone(),
+                SlotState::Running => format!(
                     "Cut off while it ran, because the turn ended early ({why}): whether it had an \
                      effect is not known."
-                );
-                let result = ToolResult { content, error: true };
-                effects.push(Effect::ToolEnded { call: slot.call.clone(), result: result.clone() });
-                slot.state = SlotState::Ended(result);
-                self.halted = true;
-            }
+                ),
+                SlotState::Ended(_) => continue,
+            };
+            let result = ToolResult { content, error: true };
+            effects.push(Effect::ToolEnded { call: slot.call.clone(), result: result.clone() });
+            slot.state = SlotState::Ended(result);
+            self.halted = true;
         }
     }
 
     fn start_waiting(&mut self, effects: &mut Vec<Effect>) {
-        let mut free = self.at_once - self.running();
+        let mut free = self.at_once - self.open();
         for (index, slot) in self.slots.iter_mut().enumerate() {
             if free == 0 {
                 return;
             }
             if matches!(slot.state, SlotState::Waiting) {
-                slot.state = SlotState::Running;
+                slot.state = SlotState::Due;
                 free -= 1;
                 effects.push(Effect::Run { index, call: without_parallel(&slot.call) });
             }
         }
     }
 
-    fn running(&self) -> usize {
-        self.slots.iter().filter(|slot| matches!(slot.state, SlotState::Running)).count()
+    /// How many calls run or are about to.
+    fn open(&self) -> usize {
+        let is_open = |slot: &&Slot| matches!(slot.state, SlotState::Due | SlotState::Running);
+        self.slots.iter().filter(is_open).count()
     }
 
     fn append_ended(&mut self, effects: &mut Vec<Effect>) {

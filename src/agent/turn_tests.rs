@@ -12,16 +12,27 @@ const CANCEL: Input = Input::Stop(Stop::Cancel(CancelReason::Cancelled));
 const CANCELLED: Effect = Effect::Finish(Outcome::Cancelled { reason: CancelReason::Cancelled });
 
 impl Turn {
+    /// Does what the actor does where every write succeeds: each call that is to run starts.
+    fn goes_on(&mut self, input: Input) -> Vec<Effect> {
+        let effects = self.on(input);
+        for effect in &effects {
+            if let Effect::Run { index, .. } = effect {
+                assert_eq!(self.on(Input::ToolStarted { index: *index }), []);
+            }
+        }
+        effects
+    }
+
     /// What the turn does, without what it tells about it.
     fn does(&mut self, input: Input) -> Vec<Effect> {
-        let mut effects = self.on(input);
+        let mut effects = self.goes_on(input);
         effects.retain(|effect| !is_told(effect));
         effects
     }
 
     /// What is told about the turn, by name.
     fn tells(&mut self, input: Input) -> Vec<String> {
-        let told = self.on(input).into_iter().filter_map(|effect| match effect {
+        let told = self.goes_on(input).into_iter().filter_map(|effect| match effect {
             Effect::Tell(what) => Some(what.name().to_owned()),
             Effect::ToolEnded { call, result } => Some(format!("{} {}", call.id, result.error)),
             Effect::Run { call, .. } => Some(format!("run {}", call.id)),
@@ -129,7 +140,7 @@ fn a_batch_and_its_calls_are_told_from_start_to_end() {
     assert_eq!(turn.tells(failed(1)), ["y true", "batch_halted"]);
     assert_eq!(turn.tells(answered(vec![call("v")])), ["batch_started", "run v"]);
     assert_eq!(turn.tells(failed(0)), ["v true", "batch_completed"], "nothing was left out");
-    turn.on(answered(vec![parallel("a"), call("b"), call("c")]));
+    turn.goes_on(answered(vec![parallel("a"), call("b"), call("c")]));
     assert_eq!(turn.tells(CANCEL), ["a true", "b true", "batch_halted"]);
 }
 
@@ -158,6 +169,24 @@ fn cancel_while_tools_run_abandons_them_once() {
     assert_eq!(turn.does(CANCEL), expected);
     assert_eq!(turn.does(CANCEL), []);
     assert_eq!(turn.does(ended(0, "late")), []);
+}
+
+#[test]
+fn a_call_whose_start_was_not_written_is_known_not_to_have_run() {
+    let (mut turn, _) = Turn::start(RULES);
+    turn.on(answered(vec![parallel("a"), call("b"), call("c")]));
+    turn.on(Input::ToolStarted { index: 1 });
+    let cut = "Cut off while it ran, because the turn ended early (storage): whether it had an \
+               effect is not known.";
+    let not_run = "Not run: the turn ended early (storage).";
+    let expected = [
+        Effect::Abandon,
+        failure("a", not_run),
+        failure("b", cut),
+        failure("c", not_run),
+        Effect::Finish(Outcome::Failed(Failure::Storage)),
+    ];
+    assert_eq!(turn.does(Input::Stop(Stop::Storage)), expected);
 }
 
 #[test]
@@ -222,6 +251,7 @@ enum Happens {
     Text(String),
     Answer { calls: usize, parallel: bool, length: bool },
     Breaks,
+    ToolStarts { which: usize },
     ToolEnds { which: usize, error: bool },
     Defect,
     Cancel,
@@ -233,6 +263,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         6 => "[a-c]{0,3}".prop_map(Happens::Text),
         6 => (0usize..5, any::<bool>(), any::<bool>())
             .prop_map(|(calls, parallel, length)| Happens::Answer { calls, parallel, length }),
+        8 => (0usize..5).prop_map(|which| Happens::ToolStarts { which }),
         8 => (0usize..5, prop::bool::weighted(0.3))
             .prop_map(|(which, error)| Happens::ToolEnds { which, error }),
         1 => Just(Happens::Breaks),
@@ -247,6 +278,7 @@ struct Stage {
     turn: Turn,
     conversation: Vec<Message>,
     asked: bool,
+    due: Vec<usize>,
     running: Vec<usize>,
     started: usize,
     /// Calls that were started and have not been told to end.
@@ -263,6 +295,7 @@ impl Stage {
             turn,
             conversation: vec![Message::User { content: "go".into(), meta: None }],
             asked: false,
+            due: vec![],
             running: vec![],
             started: 0,
             unended: 0,
@@ -279,7 +312,7 @@ impl Stage {
             assert!(self.finished.is_empty(), "nothing comes after the end");
             match effect {
                 Effect::Ask => {
-                    assert!(!self.asked && self.running.is_empty(), "one thing at a time");
+                    assert!(!self.asked && self.open() == 0, "one thing at a time");
                     check_pairs(self.conversation.iter()).expect("a request to a model is paired");
                     self.asked = true;
                 }
@@ -295,17 +328,18 @@ impl Stage {
                 Effect::ToolEnded { .. } => self.unended -= 1,
                 Effect::Run { index, call } => {
                     assert!(call.arguments.get(PARALLEL_ARGUMENT).is_none());
-                    self.running.push(index);
+                    self.due.push(index);
                     self.started += 1;
                     self.unended += 1;
-                    assert!(self.running.len() <= RULES.concurrent_tools_max);
+                    assert!(self.open() <= RULES.concurrent_tools_max);
                 }
                 Effect::Abandon => {
                     self.asked = false;
+                    self.due.clear();
                     self.running.clear();
                 }
                 Effect::Finish(outcome) => {
-                    assert!(!self.asked && self.running.is_empty(), "nothing runs after the end");
+                    assert!(!self.asked && self.open() == 0, "nothing runs after the end");
                     assert!(
                         !self.in_batch && self.unended == 0,
                         "what was started was told to end"
@@ -314,6 +348,10 @@ impl Stage {
                 }
             }
         }
+    }
+
+    fn open(&self) -> usize {
+        self.due.len() + self.running.len()
     }
 
     /// The input this makes of `next`, if the outside can do that now.
@@ -342,6 +380,14 @@ impl Stage {
                     message: String::new(),
                 })
             }),
+            Happens::ToolStarts { which } => {
+                if self.due.is_empty() {
+                    return None;
+                }
+                let index = self.due.remove(which % self.due.len());
+                self.running.push(index);
+                Some(Input::ToolStarted { index })
+            }
             Happens::ToolEnds { which, error } => {
                 if self.running.is_empty() {
                     return None;
