@@ -86,7 +86,7 @@ impl Home {
             Ok(()) => {
                 // What an earlier server wrote there is no longer true.
                 lock.set_len(0).map_err(unusable)?;
-                remove_half_written(dir.as_ref());
+                remove_stale_tokens(dir.as_ref());
                 Ok(Self { path: path.to_owned(), dir, lock })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -155,16 +155,24 @@ pub fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
     parent.dir(Path::new(name))
 }
 
-/// A server that dies while it writes its token leaves the file it was about to put in place. Only
-/// the holder of the lock writes such files, so whatever is found is nobody's any more.
-fn remove_half_written(dir: &dyn Dir) {
-    let entries = dir.list().unwrap_or_default().into_iter();
-    for name in entries.map(|entry| PathBuf::from(entry.name)).filter(|name| is_temp(name)) {
+/// A server that dies leaves its token, or the file it was about to put in its place. Only the holder
+/// of the lock writes such files, so whatever is found is nobody's any more: it opens no server, and
+/// the next one at that port has another.
+fn remove_stale_tokens(dir: &dyn Dir) {
+    let names = dir.list().unwrap_or_default().into_iter().map(|entry| PathBuf::from(entry.name));
+    for name in names.filter(|name| is_token(name) || is_temp(name)) {
         if let Err(error) = dir.remove_file(&name) {
             // It is in nobody's way.
-            tracing::warn!(name = %name.display(), %error, "a half-written file stays behind");
+            tracing::warn!(name = %name.display(), %error, "a stale token file stays behind");
         }
     }
+}
+
+fn is_token(name: &Path) -> bool {
+    let port = |text: &str| text.strip_prefix("rpc-")?.strip_suffix(".token")?.parse().ok();
+    let port = name.to_str().and_then(port).unwrap_or(DEFAULT_PORT);
+    // Written in one way only: nobody else's `rpc-08.token` is touched.
+    name == token_name(port)
 }
 
 /// The name that a token's file has until it is whole.
@@ -192,15 +200,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_written_tokens_are_told_from_all_other_files() {
+    fn tokens_and_half_written_ones_are_told_from_all_other_files() {
         for port in [DEFAULT_PORT, 9000] {
             let temp = temp_name(&token_name(port), "0123456789abcdef");
             assert!(is_temp(Path::new(&temp)), "{temp}");
+            assert!(is_token(&token_name(port)), "{port}");
         }
         for other in
             ["rpc.token", "server.lock", ".rpc.token", ".rpc.token.0123", ".x.0123456789abcdef"]
         {
             assert!(!is_temp(Path::new(other)), "{other}");
+        }
+        for other in ["rpc-09000.token", "rpc-8765.token", "rpc-.token", "rpc-70000.token", "rpc"] {
+            assert!(!is_token(Path::new(other)), "{other}");
         }
     }
 }
