@@ -59,11 +59,11 @@ pub(super) fn note(event: &Event) -> Option<String> {
         What::AgentDestroyed { parent_agent_id: _ } => {
             ("agent destroyed".to_owned(), String::new())
         }
-        What::TurnCancelled(ended) => ended_early("cancelled", ended),
-        What::TurnFailed(ended) => ended_early("failed", ended),
-        What::TurnInterrupted(ended) => ended_early("interrupted", ended),
+        What::TurnCancelled(ended) => ended_early(event, "cancelled", ended),
+        What::TurnFailed(ended) => ended_early(event, "failed", ended),
+        What::TurnInterrupted(ended) => ended_early(event, "interrupted", ended),
         What::TurnCompleted { halted: true, .. } => {
-            ("turn halted at its limit of tool iterations".to_owned(), String::new())
+            (format!("{} halted at its limit of tool iterations", turn(event)), String::new())
         }
         What::ProviderRetry { attempt, after_ms, reason } => {
             let heading =
@@ -147,12 +147,25 @@ fn child_of(parent: Option<&AgentId>) -> String {
     parent.map_or_else(String::new, |parent| format!(" as a child of `{parent}`"))
 }
 
-fn ended_early(how: &str, ended: &Ended) -> (String, String) {
+/// The turn that an event is about. Of several that end at once it is the id that tells them apart.
+fn turn(event: &Event) -> String {
+    match &event.request_id {
+        Some(request) => format!("turn {}", quoted(request.as_str())),
+        None => "turn".to_owned(),
+    }
+}
+
+fn ended_early(event: &Event, how: &str, ended: &Ended) -> (String, String) {
     let body = match &ended.error {
         Some(error) => spoken(&error.message),
         None => String::new(),
     };
-    (format!("turn {how} ({})", one_line(&ended.reason)), body)
+    // Often the reason is only another word for the same.
+    let why = match ended.reason.as_str() {
+        reason if reason == how => String::new(),
+        reason => format!(" ({})", one_line(reason)),
+    };
+    (format!("{} {how}{why}", turn(event)), body)
 }
 
 fn call(call: &ToolCall) -> String {

@@ -101,8 +101,11 @@ fn a_transcript_notes_lives_and_turns_that_did_not_complete() {
     let error = ErrorObject::new(Code::Outside, "the model is gone");
     let failed = said(What::TurnFailed(ended(Some(error))));
     assert_eq!(failed, Some(format!("## {AT} turn failed (why)\n\nthe model is gone\n\n")));
-    let interrupted = said(What::TurnInterrupted(ended(None)));
-    assert_eq!(interrupted, Some(format!("## {AT} turn interrupted (why)\n\n")));
+    let interrupted = || Ended { reason: "interrupted".into(), ..ended(None) };
+    let mut event = event(What::TurnInterrupted(interrupted()));
+    assert_eq!(note(&event), Some(format!("## {AT} turn interrupted\n\n")), "said once");
+    event.request_id = Some(RequestId::parse("r1").expect("it is well formed"));
+    assert_eq!(note(&event), Some(format!("## {AT} turn `r1` interrupted\n\n")));
     let completed = |halted| What::TurnCompleted {
         content: "x".into(),
         halted,

@@ -43,6 +43,10 @@ impl Records {
         };
         let audience = Everybody { hub: Arc::clone(&hub), logs: logs.clone() };
         let opened = Store::open(world, options, Arc::new(audience)).await?;
+        // Whoever lived wrote their messages themselves; these are the server's own.
+        for (agent, result) in &opened.results {
+            logs.message(agent, result);
+        }
         Ok(Self { opened, hub, logs })
     }
 }

@@ -12,7 +12,8 @@ use super::database::{Counters, Database, Statements, sql};
 use super::error::{Fault, StoreError};
 use super::files::Files;
 use super::journal::{Journal, More};
-use super::{AgentNumber, Closed, Options, Resident, Sync, Write, journal, read, recovery, schema};
+use super::recovery::{self, Recovered};
+use super::{AgentNumber, Options, Resident, Sync, Write, journal, read, schema};
 use crate::event::{Committed, Seq, iso};
 use crate::world::World;
 
@@ -33,7 +34,7 @@ pub(super) struct Ledger {
 /// What was found, and done, at the start.
 pub(super) struct Start {
     pub(super) residents: Vec<Resident>,
-    pub(super) closed: Closed,
+    pub(super) recovered: Recovered,
     pub(super) events: Vec<Committed>,
     pub(super) set_aside: Option<PathBuf>,
 }
@@ -83,13 +84,13 @@ impl Ledger {
             log_bytes: 0,
             journal: Journal::new(options.kept.per_agent),
         };
-        let (closed, events) = if recovery::is_due(ledger.connection()?)? {
+        let (recovered, events) = if recovery::is_due(ledger.connection()?)? {
             ledger.transact(|change| recovery::run(change, &options.interrupted))?
         } else {
-            (Closed::default(), Vec::new())
+            (Recovered::default(), Vec::new())
         };
         let residents = read::residents(ledger.connection()?)?;
-        Ok((ledger, Start { residents, closed, events, set_aside: None }))
+        Ok((ledger, Start { residents, recovered, events, set_aside: None }))
     }
 
     pub(super) fn last_seq(&self) -> Seq {

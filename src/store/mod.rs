@@ -43,7 +43,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::code::ErrorObject;
 use crate::event::{Audience, Seq};
 use crate::hub::{Journal, JournalError, Page, Scope};
-use crate::id::RequestId;
+use crate::id::{AgentId, RequestId};
 use crate::limits::STORE_QUEUE_MAX;
 use crate::message::Message;
 use crate::world::{BoxFuture, World};
@@ -93,6 +93,8 @@ pub struct Opened {
     pub last_seq: Seq,
     /// What the last server left open.
     pub closed: Closed,
+    /// The results that it gave to tool calls which had none.
+    pub results: Vec<(AgentId, Arc<Message>)>,
     /// Where a damaged database was put; a new one was made.
     pub set_aside: Option<PathBuf>,
 }
@@ -119,7 +121,8 @@ impl Store {
             residents: start.residents,
             next_number: ledger.next_number(),
             last_seq: ledger.last_seq(),
-            closed: start.closed,
+            closed: start.recovered.closed,
+            results: start.recovered.results,
             set_aside: start.set_aside,
         };
         let writer = Writer::new(Arc::clone(&world.blocking), jobs, audience, last_seq);

@@ -1,7 +1,7 @@
 //! What the last server left open is closed, once, in one transaction: agents that ran, requests that
 //! did not end, tool calls without a result. Nothing is run again.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,6 +56,13 @@ impl fmt::Display for Closed {
     }
 }
 
+/// What was done: how much was closed, and the results that calls were given.
+#[derive(Debug, Default)]
+pub(super) struct Recovered {
+    pub(super) closed: Closed,
+    pub(super) results: Vec<(AgentId, Arc<Message>)>,
+}
+
 struct OpenRequest {
     agent: AgentNumber,
     agent_id: AgentId,
@@ -69,16 +76,18 @@ pub(super) fn is_due(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(sql, (), |row| row.get(0))
 }
 
-pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Result<Closed> {
-    let mut closed = Closed::default();
+pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Result<Recovered> {
+    let mut recovered = Recovered::default();
     let open = open_requests(change)?;
-    let agents: BTreeSet<AgentNumber> = open.iter().map(|request| request.agent).collect();
-    for agent in agents {
-        close_calls(change, agent, &mut closed)?;
+    let agents: BTreeMap<AgentNumber, &AgentId> =
+        open.iter().map(|request| (request.agent, &request.agent_id)).collect();
+    for (agent, id) in agents {
+        close_calls(change, agent, id, &mut recovered)?;
     }
     for request in &open {
         interrupt(change, request, error)?;
     }
+    let closed = &mut recovered.closed;
     closed.requests = open.len();
     // The ids of temporary agents are given again: nobody may become the parent of their children.
     change.run(
@@ -94,7 +103,7 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
     closed.dormant = change
         .statements
         .run("UPDATE agents SET session_status = 'dormant' WHERE session_status = 'active'", ())?;
-    Ok(closed)
+    Ok(recovered)
 }
 
 fn open_requests(change: &mut Change<'_>) -> rusqlite::Result<Vec<OpenRequest>> {
@@ -138,7 +147,8 @@ fn interrupt(
 fn close_calls(
     change: &mut Change<'_>,
     agent: AgentNumber,
-    closed: &mut Closed,
+    id: &AgentId,
+    recovered: &mut Recovered,
 ) -> rusqlite::Result<()> {
     let connection = change.statements.connection();
     let count = read::message_count(connection, agent)?;
@@ -147,10 +157,10 @@ fn close_calls(
     let messages = read::messages(connection, agent, tail, TOOL_CALLS_PER_MESSAGE_MAX as u64)?;
     for (index, call) in (count..).zip(calls_without_result(&messages)) {
         let content = if was_started(change, agent, &call.id)? {
-            closed.calls_unknown += 1;
+            recovered.closed.calls_unknown += 1;
             OUTCOME_UNKNOWN
         } else {
-            closed.calls_not_run += 1;
+            recovered.closed.calls_not_run += 1;
             NOT_RUN
         };
         let message = Arc::new(Message::Tool {
@@ -158,6 +168,7 @@ fn close_calls(
             tool_call_id: call.id.clone(),
             meta: Some(ToolMeta { error: true }),
         });
+        recovered.results.push((id.clone(), Arc::clone(&message)));
         change.apply(Write::Message { agent, index, message })?;
     }
     Ok(())

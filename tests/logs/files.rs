@@ -90,7 +90,7 @@ async fn a_second_life_goes_on_in_the_same_file_and_says_so() {
         [
             "agent created".to_owned(),
             format!("user: {words}"),
-            "turn cancelled (destroyed)".to_owned(),
+            "turn `r1` cancelled (destroyed)".to_owned(),
             "agent destroyed".to_owned(),
         ]
     };
