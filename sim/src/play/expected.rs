@@ -16,7 +16,9 @@ pub fn unmet(
     let expect = &scenario.expect;
     let mut findings = files::unexpected(&theatre.server.disk, &expect.files);
     // The database also has the dormant ones, and is the same whether they were active at the end.
-    let of_kept = kept.map(|kept| kept.agents.iter().map(String::as_str).collect());
+    let of_kept = kept.map(|kept| {
+        kept.agents.iter().filter(|agent| agent.exists()).map(|agent| agent.id.as_str()).collect()
+    });
     let of_survey =
         survey.map(|survey| survey.agents.iter().map(|agent| agent.agent_id.as_str()).collect());
     let found: Option<Vec<&str>> = of_kept.or(of_survey);

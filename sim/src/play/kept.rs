@@ -1,93 +1,219 @@
-//! What the server's database says once the server has ended: its events and its agents. It is read
-//! from a copy of the files, so that nothing of the run is touched.
+//! The server's database as it lies on the disk, read from outside: SQLite on a copy of the disk, so
+//! that looking changes nothing. It judges nothing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
 use nexus3::event::{Event, Seq};
+use nexus3::message::Message;
 use nexus3::world::Sqlite;
 use rusqlite::{Connection, Row};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::disk::{Databases, Disk, Item, View};
 use crate::machine::{EPOCH, HOME};
 
-/// The database and what lies beside it.
+/// The database; its log lies beside it under a longer name.
 const DATABASE: &str = "nexus3.db";
 
+/// All that is kept.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
+    /// What SQLite finds wrong with its own file.
+    pub damage: Vec<String>,
+    pub last_seq: Seq,
+    /// In order of their creation, those that are gone too.
+    pub agents: Vec<KeptAgent>,
+    pub requests: Vec<KeptRequest>,
     /// In order.
     pub events: Vec<KeptEvent>,
-    /// Up to which event those of an agent are forgotten.
+    /// Calls that are on record as started.
+    pub tool_calls: Vec<KeptCall>,
+    /// Up to which event those of an agent were forgotten.
     pub forgotten: BTreeMap<String, Seq>,
-    /// Agents that are active or dormant, in order of their creation.
-    pub agents: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
+pub struct KeptAgent {
+    pub number: i64,
+    pub id: String,
+    pub status: String,
+    pub messages: Vec<Message>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct KeptRequest {
+    pub agent: i64,
+    pub id: String,
+    pub content: String,
+    pub status: String,
+    /// JSON, or null where there is none.
+    pub outcome: Value,
+}
+
+#[derive(Clone, Debug, Default)]
 pub struct KeptEvent {
     pub seq: Seq,
-    /// One line of JSON, as everybody is told it.
-    pub json: String,
-    /// `None` where the line is none.
+    pub agent: String,
+    pub name: String,
+    /// The event as clients get it; null where the line is no JSON.
+    pub json: Value,
+    /// `None` where it is no event of ours.
     pub event: Option<Event>,
 }
 
+#[derive(Clone, Debug, Default)]
+pub struct KeptCall {
+    pub agent: i64,
+    pub tool_id: String,
+    pub request: String,
+}
+
 impl Kept {
-    pub fn read(disk: &Disk) -> rusqlite::Result<Self> {
-        let copy = Disk::new(|| Timestamp::constant(EPOCH, 0));
+    /// What is on the disk now; `None` where there is no database.
+    pub fn read(disk: &Disk) -> Option<Result<Self, String>> {
         let path = Path::new(HOME).join(DATABASE);
-        let tree = disk.tree(View::Now);
-        let is_part = |path: &Path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            path.parent() == Some(Path::new(HOME)) && name.starts_with(DATABASE)
-        };
-        for (path, item) in tree.into_iter().filter(|(path, _)| is_part(path)) {
-            if let Item::File { content, .. } = item {
-                // Whatever may not be touched there may be here.
-                let copied = copy.put(&path, Item::File { content, mode: 0o600 });
-                copied.expect("an empty disk takes a file");
-            }
-        }
-        // The databases must outlive the connection, which opens further files by them.
+        let copy = copy(disk, &path)?;
         let databases = Databases::new(copy, || 1);
-        let connection = databases.open(&path)?;
-        // As the server does it: a log that nobody shares needs no shared memory, which there is none of.
-        connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
-        read(&connection)
+        let read = databases.open(&path).and_then(|connection| Self::of(&connection));
+        Some(read.map_err(|error| error.to_string()))
+    }
+
+    /// The agent of that id that is there, if one is.
+    pub fn agent(&self, id: &str) -> Option<&KeptAgent> {
+        self.agents.iter().find(|agent| agent.id == id && agent.exists())
+    }
+
+    /// The requests of an agent, in order.
+    pub fn requests_of(&self, agent: &KeptAgent) -> impl Iterator<Item = &KeptRequest> {
+        let number = agent.number;
+        self.requests.iter().filter(move |request| request.agent == number)
     }
 
     /// Whether an event of an agent may be gone.
     pub fn is_forgotten(&self, agent: &str, seq: Seq) -> bool {
         self.forgotten.get(agent).is_some_and(|up_to| seq <= *up_to)
     }
+
+    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        // Without it a log would need shared memory, which the simulated disk has not.
+        let exclusive = |_: &Row<'_>| Ok(());
+        connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", exclusive)?;
+        if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
+            // The server never got as far as making its tables.
+            return Ok(Self::default());
+        }
+        let damage: Vec<String> = all(connection, "PRAGMA integrity_check", |row| row.get(0))?;
+        let damage = damage.into_iter().filter(|line| line != "ok").collect();
+        let forgotten = "SELECT agent_id, up_to FROM forgotten_events";
+        let forgotten = all(connection, forgotten, |row| Ok((row.get(0)?, seq(row, 1)?)))?;
+        Ok(Self {
+            damage,
+            last_seq: connection.query_row("SELECT seq FROM counters", (), |row| seq(row, 0))?,
+            agents: agents(connection)?,
+            requests: requests(connection)?,
+            events: events(connection)?,
+            tool_calls: all(connection, "SELECT agent, tool_id, request FROM tool_calls", |row| {
+                Ok(KeptCall { agent: row.get(0)?, tool_id: row.get(1)?, request: row.get(2)? })
+            })?,
+            forgotten,
+        })
+    }
 }
 
-fn read(connection: &Connection) -> rusqlite::Result<Kept> {
-    let event = |row: &Row<'_>| {
-        let (seq, json) = (seq(row, 0)?, row.get::<_, String>(1)?);
-        let event = serde_json::from_str(&json).ok();
-        Ok(KeptEvent { seq, json, event })
+impl KeptAgent {
+    /// Whether it is there for those who ask.
+    pub fn exists(&self) -> bool {
+        matches!(self.status.as_str(), "active" | "dormant")
+    }
+}
+
+impl KeptRequest {
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.status.as_str(), "queued" | "running")
+    }
+}
+
+impl KeptEvent {
+    /// A member of the event that is a text; empty where it is none.
+    pub fn text(&self, member: &str) -> &str {
+        self.json.get(member).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// A disk with the database and its log, and nothing else; `None` where there is no database.
+fn copy(disk: &Disk, database: &Path) -> Option<Disk> {
+    let copy = Disk::new(|| Timestamp::constant(EPOCH, 0));
+    let is_part = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.parent() == database.parent() && name.starts_with(DATABASE)
     };
-    let events = "SELECT seq, json FROM events ORDER BY seq";
-    let forgotten = "SELECT agent_id, up_to FROM forgotten_events";
-    let agents = "SELECT id FROM agents WHERE session_status IN ('active', 'dormant') \
-                  ORDER BY number";
-    Ok(Kept {
-        events: connection.prepare(events)?.query_map((), event)?.collect::<Result<_, _>>()?,
-        forgotten: connection
-            .prepare(forgotten)?
-            .query_map((), |row| Ok((row.get(0)?, seq(row, 1)?)))?
-            .collect::<Result<_, _>>()?,
-        agents: connection
-            .prepare(agents)?
-            .query_map((), |row| row.get(0))?
-            .collect::<Result<_, _>>()?,
+    let mut found = None;
+    for (path, item) in disk.tree(View::Now).into_iter().filter(|(path, _)| is_part(path)) {
+        if let Item::File { content, .. } = item {
+            // Whatever may not be touched there may be here.
+            let copied = copy.put(&path, Item::File { content, mode: 0o600 });
+            copied.expect("an empty disk takes a file");
+            found = found.or((path == database).then_some(()));
+        }
+    }
+    found.map(|()| copy)
+}
+
+fn agents(connection: &Connection) -> rusqlite::Result<Vec<KeptAgent>> {
+    let sql = "SELECT number, id, session_status FROM agents ORDER BY number";
+    let mut agents: Vec<KeptAgent> = all(connection, sql, |row| {
+        let (number, id, status) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(KeptAgent { number, id, status, messages: Vec::new() })
+    })?;
+    let sql = "SELECT agent, message FROM messages ORDER BY agent, place";
+    let messages: Vec<(i64, Message)> =
+        all(connection, sql, |row| Ok((row.get(0)?, json(row, 1)?)))?;
+    let mut by_agent: BTreeMap<i64, Vec<Message>> = BTreeMap::new();
+    for (agent, message) in messages {
+        by_agent.entry(agent).or_default().push(message);
+    }
+    for agent in &mut agents {
+        agent.messages = by_agent.remove(&agent.number).unwrap_or_default();
+    }
+    Ok(agents)
+}
+
+fn requests(connection: &Connection) -> rusqlite::Result<Vec<KeptRequest>> {
+    let sql = "SELECT agent, id, content, status, coalesce(outcome, 'null') FROM requests \
+               ORDER BY number";
+    all(connection, sql, |row| {
+        let (agent, id, content) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(KeptRequest { agent, id, content, status: row.get(3)?, outcome: json(row, 4)? })
     })
 }
 
+fn events(connection: &Connection) -> rusqlite::Result<Vec<KeptEvent>> {
+    all(connection, "SELECT seq, agent_id, name, json FROM events ORDER BY seq", |row| {
+        let json: Value = serde_json::from_str(&row.get::<_, String>(3)?).unwrap_or_default();
+        let event = Event::deserialize(&json).ok();
+        Ok(KeptEvent { seq: seq(row, 0)?, agent: row.get(1)?, name: row.get(2)?, json, event })
+    })
+}
+
+fn all<T, C: FromIterator<T>>(
+    connection: &Connection,
+    sql: &str,
+    row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<C> {
+    connection.prepare(sql)?.query_map((), row)?.collect()
+}
+
 fn seq(row: &Row<'_>, column: usize) -> rusqlite::Result<Seq> {
-    let number: i64 = row.get(column)?;
-    Ok(Seq::try_from(number).unwrap_or_default())
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}
+
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        let text = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(column, text, Box::new(error))
+    })
 }

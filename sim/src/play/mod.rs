@@ -144,7 +144,7 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
         }
         Aim::Points { .. } => {}
     }
-    epilogue(&run.theatre, survey.as_ref());
+    epilogue(&run.theatre, survey.as_ref(), run.kept.as_ref());
     run.played(failures)
 }
 
@@ -261,10 +261,12 @@ impl Run<'_> {
                     let reading = theatre.desks.values().any(|desk| desk.is_reading());
                     (!reading).then_some(())
                 });
-                self.kept = Kept::read(&self.theatre.server.disk)
+                let kept = Kept::read(&self.theatre.server.disk);
+                self.kept = kept
+                    .unwrap_or_else(|| Err("there is none".to_owned()))
                     // One that never came to rest may have left anything, or nothing.
-                    .map_err(|error| {
-                        let problem = format!("the database cannot be read: {error}");
+                    .map_err(|problem| {
+                        let problem = format!("the database cannot be read: {problem}");
                         problems.extend(survey.is_some().then_some(problem));
                     })
                     .ok();
@@ -385,14 +387,21 @@ fn stops(scenario: &Scenario) -> bool {
 }
 
 /// The end state, in a few lines.
-fn epilogue(theatre: &Theatre, survey: Option<&Survey>) {
+fn epilogue(theatre: &Theatre, survey: Option<&Survey>, kept: Option<&Kept>) {
     let transcript = &theatre.transcript;
     if let Some(survey) = survey {
-        let agents = survey
-            .agents
-            .iter()
-            .map(|agent| format!("{} ({} messages)", agent.agent_id, agent.message_count));
-        let agents: Vec<String> = agents.collect();
+        let active = survey.agents.iter();
+        let mut agents: Vec<String> = active
+            .map(|agent| format!("{} ({} messages)", agent.agent_id, agent.message_count))
+            .collect();
+        // A server lists those in memory; the others are there as well, for who asks for them.
+        let is_active = |id: &str| survey.agents.iter().any(|agent| agent.agent_id.as_str() == id);
+        let kept = kept.into_iter().flat_map(|kept| &kept.agents);
+        let dormant = kept.filter(|agent| agent.exists() && !is_active(&agent.id));
+        agents.extend(
+            dormant
+                .map(|agent| format!("{} ({} messages, dormant)", agent.id, agent.messages.len())),
+        );
         let agents = if agents.is_empty() { "none".to_owned() } else { agents.join(", ") };
         transcript.end("agents", &agents);
     }

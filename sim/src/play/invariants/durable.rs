@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use nexus3::limits::REQUESTS_KEPT_MAX;
 use nexus3::message::Message;
 
-use super::kept::{Kept, KeptAgent, KeptRequest};
 use super::sound::{self, Rest};
 use super::told::{Fate, Heard, How, Told};
 use super::{Check, End, Invariant, Seen};
 use crate::machine::HOME;
+use crate::play::kept::{Kept, KeptAgent, KeptRequest};
 use crate::scenario::{Action, Fault, FaultKind, Scenario};
 
 #[derive(Debug)]

@@ -7,11 +7,11 @@ use nexus3::message::Message;
 use nexus3::rpc::wire::ErrorObject;
 use serde_json::{Value, json};
 
-use super::super::kept::{Kept, KeptAgent, KeptRequest};
 use super::super::seen_tests::made;
 use super::super::told::{Fate, Told};
 use super::{claimed, lost};
 use crate::play::director::Made;
+use crate::play::kept::{Kept, KeptAgent, KeptRequest};
 
 type Answer = Option<Result<Value, ErrorObject>>;
 

@@ -8,7 +8,6 @@ mod conversation; // a model request as messages
 mod durable; // what was told stays
 mod events; // streams tell everything once
 mod journal; // kept events as turns
-mod kept; // the database, read from outside
 mod once; // no effect twice
 mod order; // one turn at a time, in order
 mod pairs; // each tool call with its result

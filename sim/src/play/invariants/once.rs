@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::message::Message;
 
-use super::kept::{Kept, KeptAgent, KeptRequest};
 use super::sound::{ends_turn, events_of};
 use super::{Check, End, Invariant, Observation, Seen, conversation};
 use crate::play::director::Made;
+use crate::play::kept::{Kept, KeptAgent, KeptRequest};
 
 #[derive(Debug, Default)]
 pub struct Once {
@@ -91,7 +91,7 @@ fn may_be_another(agent: &str, seen: &Seen<'_>) -> bool {
 /// Events of tools that are not in their place: a call is started while its turn runs and it is not
 /// started already, and ends once after that.
 fn misplaced(kept: &Kept, agent: &KeptAgent) -> Vec<String> {
-    if kept.forgotten.contains(&agent.id) {
+    if kept.forgotten.contains_key(&agent.id) {
         return Vec::new();
     }
     let mut found = Vec::new();

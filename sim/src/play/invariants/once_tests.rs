@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::kept::{Kept, KeptAgent, KeptEvent};
 use super::super::seen_tests::{Run, asked, made};
 use super::{Check, Once, misplaced};
+use crate::play::kept::{Kept, KeptAgent, KeptEvent};
 
 fn users(count: usize) -> Value {
     let user = json!({"role": "user", "content": "do it"});
@@ -46,6 +46,7 @@ fn events(events: &[(&str, &str, &str)]) -> Vec<String> {
         agent: "scout".to_owned(),
         name: (*name).to_owned(),
         json: json!({"request_id": request, "tool_id": tool}),
+        event: None,
     };
     let agent = KeptAgent { number: 1, id: "scout".to_owned(), ..KeptAgent::default() };
     let kept = Kept { events: (1..).zip(events).map(event).collect(), ..Kept::default() };

@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use super::super::checker::Survey;
 use super::super::director::{Made, Sending, Told};
-use super::super::kept::{Kept, KeptEvent};
 use super::super::log::Log;
 use super::super::observed::{Answer, Observation, Request};
 use super::super::server::ProcessState;
 use super::super::transcript::Transcript;
 use super::Seen;
 use crate::disk::Disk;
+use crate::play::kept::{Kept, KeptEvent};
 use crate::scenario::{Call, Token};
 
 /// A quiet run with a server that has been started once.
@@ -142,7 +142,9 @@ pub fn kept(events: &[(&str, What)]) -> Kept {
     let all = std::iter::once(created).chain(of_turns).zip(1..);
     let events = all.map(|((id, what), seq)| {
         let event = event(id, what, Some(seq));
-        KeptEvent { seq, json: event.json(), event: Some(event) }
+        let json = serde_json::to_value(&event).expect("an event has only string keys");
+        let (agent, name) = ("scout".to_owned(), event.what.name().to_owned());
+        KeptEvent { seq, agent, name, json, event: Some(event) }
     });
     Kept { events: events.collect(), ..Kept::default() }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use nexus3::agent::check_pairs;
 use nexus3::limits::REQUESTS_KEPT_MAX;
 
-use super::kept::{Kept, KeptAgent, KeptEvent, KeptRequest};
+use crate::play::kept::{Kept, KeptAgent, KeptEvent, KeptRequest};
 
 /// Whether everything has had its time to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn unsound(kept: &Kept, rest: Rest) -> Vec<String> {
             }
         }
         // Beyond the bound an id may have been forgotten and used again.
-        if requests.len() < REQUESTS_KEPT_MAX && !kept.forgotten.contains(&agent.id) {
+        if requests.len() < REQUESTS_KEPT_MAX && !kept.forgotten.contains_key(&agent.id) {
             found.extend(requests.iter().filter_map(|request| misjudged(kept, agent, request)));
         }
     }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::super::kept::{Kept, KeptAgent, KeptEvent, KeptRequest};
 use super::{Rest, unsound};
+use crate::play::kept::{Kept, KeptAgent, KeptEvent, KeptRequest};
 
 fn event(seq: u64, name: &str, request: &str) -> KeptEvent {
     let json = json!({"type": name, "seq": seq, "request_id": request});
-    KeptEvent { seq, agent: "scout".to_owned(), name: name.to_owned(), json }
+    KeptEvent { seq, agent: "scout".to_owned(), name: name.to_owned(), json, event: None }
 }
 
 fn request(id: &str, status: &str) -> KeptRequest {
