@@ -97,15 +97,15 @@ fn a_transcript_notes_lives_and_turns_that_did_not_complete() {
     );
     let ended = |error| Ended { reason: "why".into(), error, partial: "so f".into() };
     let cancelled = said(What::TurnCancelled(ended(None)));
-    assert_eq!(cancelled, Some(format!("## {AT} turn cancelled (why)\n\n")));
+    assert_eq!(cancelled, Some(format!("## {AT} turn `r1` cancelled (why)\n\n")));
     let error = ErrorObject::new(Code::Outside, "the model is gone");
     let failed = said(What::TurnFailed(ended(Some(error))));
-    assert_eq!(failed, Some(format!("## {AT} turn failed (why)\n\nthe model is gone\n\n")));
-    let interrupted = || Ended { reason: "interrupted".into(), ..ended(None) };
-    let mut event = event(What::TurnInterrupted(interrupted()));
-    assert_eq!(note(&event), Some(format!("## {AT} turn interrupted\n\n")), "said once");
-    event.request_id = Some(RequestId::parse("r1").expect("it is well formed"));
-    assert_eq!(note(&event), Some(format!("## {AT} turn `r1` interrupted\n\n")));
+    assert_eq!(failed, Some(format!("## {AT} turn `r1` failed (why)\n\nthe model is gone\n\n")));
+    let interrupted = Ended { reason: "interrupted".into(), ..ended(None) };
+    let mut event = event(What::TurnInterrupted(interrupted));
+    assert_eq!(note(&event), Some(format!("## {AT} turn `r1` interrupted\n\n")), "said once");
+    event.request_id = None;
+    assert_eq!(note(&event), Some(format!("## {AT} turn interrupted\n\n")));
     let completed = |halted| What::TurnCompleted {
         content: "x".into(),
         halted,
@@ -113,7 +113,7 @@ fn a_transcript_notes_lives_and_turns_that_did_not_complete() {
         usage: Usage::default(),
     };
     assert_eq!(said(completed(false)), None);
-    let halted = format!("## {AT} turn halted at its limit of tool iterations\n\n");
+    let halted = format!("## {AT} turn `r1` halted at its limit of tool iterations\n\n");
     assert_eq!(said(completed(true)), Some(halted));
 }
 
