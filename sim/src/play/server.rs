@@ -2,6 +2,8 @@
 //! It can be stopped, killed and started again; its disk stays.
 
 use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -183,14 +185,28 @@ impl ServerHost {
     }
 }
 
-/// What went wrong and why, as `nexus3 serve` prints it.
-fn told(error: &dyn std::error::Error) -> String {
+/// What went wrong and why, as `nexus3 serve` prints it but for the words of libraries: those change
+/// with their versions, and a transcript does not.
+fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
+        if error.is::<rusqlite::Error>() {
+            break;
+        }
+        let machine = error.downcast_ref::<io::Error>();
         text.push_str(": ");
-        text.push_str(&error.to_string());
+        text.push_str(&machine.map_or_else(|| error.to_string(), words));
         cause = error.source();
     }
     text
+}
+
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".to_owned(),
+        // The name is part of the language.
+        other => format!("{other:?}"),
+    }
 }
