@@ -64,7 +64,7 @@ fn config(base_url: String, key_file: PathBuf) -> Config {
     let provider = ProviderConfig {
         base_url: Some(base_url),
         api_key_file: Some(key_file),
-        headers: [("X-Agent".to_owned(), "agent ${agent_id}".to_owned())].into(),
+        headers: [("X-Agent".to_owned(), "agent ${agent_id}".into())].into(),
         request_timeout: 10.0,
         stream_idle_timeout: 10.0,
         models: [("m".to_owned(), model)].into(),

@@ -143,7 +143,7 @@ fn models(world: &World, provider: ProviderConfig) -> Models {
 fn over_wire(world: &World, address: SocketAddr) -> Models {
     let provider = ProviderConfig {
         base_url: Some(format!("http://{address}/v1")),
-        headers: [("x-nexus-agent".to_owned(), "${agent_id}".to_owned())].into(),
+        headers: [("x-nexus-agent".to_owned(), "${agent_id}".into())].into(),
         ..config(ProviderKind::Vllm)
     };
     models(world, provider)

@@ -34,7 +34,9 @@ fn config(mut root: Section<'_>) -> Config {
     let default = Config::default();
     let model_hint = "name an alias of `providers.*.models`, or leave it out for the first one";
     let default_model = root.given("default_model", model_hint);
-    let (providers, names) = providers::read(root.field("providers", String::new()));
+    let network = section(&mut root, "network", network).unwrap_or_default();
+    let (providers, names) =
+        providers::read(root.field("providers", String::new()), network.reach());
     let config = Config {
         default_model: default_model.and_then(|field| providers::known_model(&field, &names)),
         providers,
@@ -51,12 +53,12 @@ fn config(mut root: Section<'_>) -> Config {
         turn_timeout: root
             .value("turn_timeout", default.turn_timeout, |f| f.seconds(Zero::Refused)),
         permissions: section(&mut root, "permissions", permissions).unwrap_or_default(),
-        network: NetworkConfig::default(),
+        network,
         server: section(&mut root, "server", server).unwrap_or_default(),
         storage: section(&mut root, "storage", storage).unwrap_or_default(),
         events: section(&mut root, "events", events).unwrap_or_default(),
     };
-    root.finish(&["confirmation_timeout", "max_messages", "compaction", "network"]);
+    root.finish(&["confirmation_timeout", "max_messages", "compaction"]);
     config
 }
 
@@ -88,6 +90,15 @@ fn server(mut section: Section<'_>) -> ServerConfig {
     };
     section.finish(&["idle_timeout"]);
     server
+}
+
+fn network(mut section: Section<'_>) -> NetworkConfig {
+    let default = NetworkConfig::default();
+    let network = NetworkConfig {
+        allow_private: section.value("allow_private", default.allow_private, Field::flag),
+    };
+    section.finish(&[]);
+    network
 }
 
 fn storage(mut section: Section<'_>) -> StorageConfig {

@@ -20,13 +20,24 @@ const FULL: &str = r#"// A file with everything.
             "request_timeout": 10,
             "stream_idle_timeout": 0.5,
             "allow_insecure_http": false,
+            "max_retries": 0,
+            "prompt_caching": false,
+            "ca_file": "/etc/ca.pem",
             "models": {
-                "fast": {"id": "fast-1", "context_window": 8000, "max_output": 1e3},
+                "fast": {"id": "fast-1", "context_window": 8000, "max_output": 1e3, "reasoning": true},
                 "able": {"id": "able-1"}, /* trailing commas are fine */
             },
         },
         "local": {"type": "ollama", "api_key_file": "/etc/key", "models": {"small": {"id": "s"}}},
-        "played": {"type": "script", "script": "/srv/s.toml", "models": {"part": {"id": "p"}}},
+        "cloud": {
+            "type": "azure",
+            "base_url": "https://10.1.2.3",
+            "api_version": "2024-10-21",
+            "deployment": "mine",
+            "models": {"own": {"id": "o"}},
+        },
+        "claude": {"type": "anthropic", "models": {"sonnet": {"id": "c"}}},
+        "played": {"type": "script", "max_retries": 20, "script": "/srv/s.toml", "models": {"part": {"id": "p"}}},
     },
     "max_tool_iterations": 7,
     "max_concurrent_tools": 2,
@@ -51,6 +62,7 @@ const FULL: &str = r#"// A file with everything.
         "shutdown_grace": 0,
         "log_level": "debug",
     },
+    "network": {"allow_private": true},
     "storage": {"sync": "normal"},
     "events": {"retain": {"per_agent": 5, "days": 2}},
 }
@@ -70,7 +82,7 @@ pub(super) fn told(text: &str) -> String {
     }
 }
 
-fn full_providers() -> [(String, ProviderConfig); 3] {
+fn full_providers() -> [(String, ProviderConfig); 5] {
     let model = |id: &str, context_window, max_output| ModelConfig {
         id: id.to_owned(),
         context_window,
@@ -81,11 +93,14 @@ fn full_providers() -> [(String, ProviderConfig); 3] {
         base_url: Some("https://api.example.com/v1".to_owned()),
         api_key_env: Some("EXAMPLE_KEY".to_owned()),
         auth_method: Some(AuthMethod::XApiKey),
-        headers: [("X-Agent".to_owned(), "nexus3 ${agent_id}".to_owned())].into(),
+        headers: [("X-Agent".to_owned(), "nexus3 ${agent_id}".into())].into(),
         request_timeout: 10.0,
         stream_idle_timeout: 0.5,
+        max_retries: 0,
+        prompt_caching: false,
+        ca_file: Some("/etc/ca.pem".into()),
         models: [
-            ("fast".to_owned(), model("fast-1", 8000, 1000)),
+            ("fast".to_owned(), ModelConfig { reasoning: true, ..model("fast-1", 8000, 1000) }),
             ("able".to_owned(), model("able-1", 131_072, 4096)),
         ]
         .into(),
@@ -96,12 +111,30 @@ fn full_providers() -> [(String, ProviderConfig); 3] {
         models: [("small".to_owned(), model("s", 131_072, 4096))].into(),
         ..ProviderConfig::of(ProviderKind::Ollama)
     };
+    let cloud = ProviderConfig {
+        base_url: Some("https://10.1.2.3".to_owned()),
+        api_version: Some("2024-10-21".to_owned()),
+        deployment: Some("mine".to_owned()),
+        models: [("own".to_owned(), model("o", 131_072, 4096))].into(),
+        ..ProviderConfig::of(ProviderKind::Azure)
+    };
+    let claude = ProviderConfig {
+        models: [("sonnet".to_owned(), model("c", 131_072, 4096))].into(),
+        ..ProviderConfig::of(ProviderKind::Anthropic)
+    };
     let played = ProviderConfig {
+        max_retries: 20,
         script: Some("/srv/s.toml".into()),
         models: [("part".to_owned(), model("p", 131_072, 4096))].into(),
         ..ProviderConfig::of(ProviderKind::Script)
     };
-    [("remote".to_owned(), remote), ("local".to_owned(), local), ("played".to_owned(), played)]
+    [
+        ("remote".to_owned(), remote),
+        ("local".to_owned(), local),
+        ("cloud".to_owned(), cloud),
+        ("claude".to_owned(), claude),
+        ("played".to_owned(), played),
+    ]
 }
 
 fn full() -> Config {
@@ -123,7 +156,7 @@ fn full() -> Config {
             presets: [("reader".to_owned(), reader)].into(),
             blocked_paths: vec!["/srv/secret".into()],
         },
-        network: NetworkConfig::default(),
+        network: NetworkConfig { allow_private: true },
         server: ServerConfig {
             host: IpAddr::from(Ipv6Addr::LOCALHOST),
             port: 0,
@@ -182,8 +215,33 @@ fn urls_are_http_and_unencrypted_only_on_this_machine() {
     {
         assert!(!accepts(url, true), "{url}");
     }
-    assert!(!accepts("http://10.0.0.1", false));
-    assert!(accepts("http://10.0.0.1", true));
+    assert!(!accepts("http://8.8.8.8", false));
+    assert!(accepts("http://8.8.8.8", true));
+}
+
+#[test]
+fn urls_lead_to_private_networks_by_leave_and_to_metadata_never() {
+    let accepts = |url: &str, private: bool| {
+        load_text(&format!(
+            r#"{{"providers": {{"p": {{"type": "vllm", "base_url": "{url}", "models": {{"m":
+                {{"id": "m"}}}}}}}}, "network": {{"allow_private": {private}}}}}"#
+        ))
+        .is_ok()
+    };
+    let urls = [
+        "https://127.0.0.1",
+        "https://8.8.8.8",
+        "https://name",
+        "https://10.0.0.1:8000/v1",
+        "https://[fd00::1]/v1",
+        "https://169.254.169.254",
+        "https://[::ffff:a9fe:a9fe]/",
+        "https://0.0.0.0",
+    ];
+    let without = [true, true, true, false, false, false, false, false];
+    let with = [true, true, true, true, true, false, false, false];
+    assert_eq!(urls.map(|url| accepts(url, false)), without);
+    assert_eq!(urls.map(|url| accepts(url, true)), with);
 }
 
 #[test]
@@ -231,8 +289,8 @@ fn the_schema_lists_the_keys_that_are_read() {
     keys.sort();
     // What the reader knows, told where a key is unknown.
     let probe = told(
-        r#"{"_____": 0, "server": {"_____": 0}, "storage": {"_____": 0}, "events": {"_____": 0,
-            "retain": {"_____": 0}}, "permissions": {"_____": 0, "presets": {"p": {
+        r#"{"_____": 0, "server": {"_____": 0}, "storage": {"_____": 0}, "network": {"_____": 0},
+            "events": {"_____": 0, "retain": {"_____": 0}}, "permissions": {"_____": 0, "presets": {"p": {
             "extends": "yolo", "_____": 0, "tools": {"t": {"_____": 0}}}}}, "providers": {"p": {
             "type": "vllm", "_____": 0, "models": {"m": {"id": "m", "_____": 0}}}}}"#,
     );
@@ -269,7 +327,17 @@ fn the_schema_and_the_reader_agree() {
         (r#"{"max_tool_iterations": 1.5}"#, false),
         (r#"{"max_tool_iterations": 2.0}"#, true),
         (r#"{"providers": {"p": {"type": "demo", "models": {}}}}"#, false),
-        (r#"{"providers": {"p": {"type": "azure", "models": {"m": {"id": "m"}}}}}"#, false),
+        (r#"{"providers": {"p": {"type": "azur", "models": {"m": {"id": "m"}}}}}"#, false),
+        (
+            r#"{"providers": {"p": {"type": "azure", "base_url": "https://x", "max_retries": 20,
+                "models": {"m": {"id": "m", "reasoning": true}}}}}"#,
+            true,
+        ),
+        (
+            r#"{"providers": {"p": {"type": "vllm", "max_retries": 21, "models": {"m": {"id": "m"}}}}}"#,
+            false,
+        ),
+        (r#"{"network": {"allow_private": 1}}"#, false),
     ];
     for (file, accepted) in files {
         assert_eq!((valid(file), load_text(file).is_ok()), (accepted, accepted), "{file}");

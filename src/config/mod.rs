@@ -2,6 +2,8 @@
 //! A key is listed here only once it does something; the rest of the contract's keys are refused
 //! by name until then. Nothing here looks at the environment, and no key is ever a secret itself.
 
+mod address;
+mod header;
 mod lineage;
 mod load;
 mod problem;
@@ -16,10 +18,11 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+pub use address::is_loopback;
+pub use header::HeaderText;
 pub use lineage::{BuiltIn, Lineage, LineageError};
 pub use load::{load, load_file};
 pub use problem::{ConfigError, Problem};
-pub use providers::is_loopback;
 pub use source::{Position, Source, position};
 
 use indexmap::IndexMap;
@@ -27,6 +30,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::limits;
+use crate::reach::Reach;
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -84,7 +88,7 @@ pub struct ProviderConfig {
     pub auth_method: Option<AuthMethod>,
     /// Further request headers. `${agent_id}` in a value stands for the agent that asks.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, HeaderText>,
     /// Seconds until the response headers.
     #[serde(default = "request_timeout")]
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
@@ -151,6 +155,32 @@ pub enum ProviderKind {
     Anthropic,
     Demo,
     Script,
+}
+
+impl ProviderKind {
+    pub const ALL: [Self; 8] = [
+        Self::Openai,
+        Self::Openrouter,
+        Self::Ollama,
+        Self::Vllm,
+        Self::Azure,
+        Self::Anthropic,
+        Self::Demo,
+        Self::Script,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Openrouter => "openrouter",
+            Self::Ollama => "ollama",
+            Self::Vllm => "vllm",
+            Self::Azure => "azure",
+            Self::Anthropic => "anthropic",
+            Self::Demo => "demo",
+            Self::Script => "script",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -234,6 +264,12 @@ pub struct ToolConfig {
 pub struct NetworkConfig {
     /// Lets providers be asked at private addresses other than this machine.
     pub allow_private: bool,
+}
+
+impl NetworkConfig {
+    pub fn reach(&self) -> Reach {
+        if self.allow_private { Reach::Private } else { Reach::Public }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -2,22 +2,22 @@
 //! It never shows the value of a header or of `api_key_env`: people put secrets there by mistake.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
+use super::address::base_url;
 use super::load::absolute_path;
 use super::section::{Field, Section, Zero};
 use super::words::{nearest, quoted};
 use super::{
-    AuthMethod, ModelConfig, ProviderConfig, ProviderKind, context_window, max_output, max_retries,
-    prompt_caching, request_timeout, stream_idle_timeout,
+    AuthMethod, HeaderText, ModelConfig, ProviderConfig, ProviderKind, context_window, max_output,
+    max_retries, prompt_caching, request_timeout, stream_idle_timeout,
 };
 use crate::limits;
+use crate::reach::Reach;
 
 const DEMO: &str = "demo";
-const SCRIPT: &str = "script";
 const PROVIDER_HINT: &str =
     "write \"name\": {\"type\": \"openai\", \"models\": {\"alias\": {\"id\": \"the-model\"}}}";
 const MODELS_HINT: &str = "write \"models\": {\"alias\": {\"id\": \"the-model\"}}";
@@ -31,7 +31,10 @@ pub(super) struct Names<'a> {
     aliases: BTreeMap<&'a str, &'a str>,
 }
 
-pub(super) fn read(field: Option<Field<'_>>) -> (IndexMap<String, ProviderConfig>, Names<'_>) {
+pub(super) fn read(
+    field: Option<Field<'_>>,
+    reach: Reach,
+) -> (IndexMap<String, ProviderConfig>, Names<'_>) {
     let entries = field.and_then(|field| field.with_hint(PROVIDER_HINT).entries());
     let mut providers = IndexMap::new();
     let mut names = Names::default();
@@ -44,7 +47,7 @@ pub(super) fn read(field: Option<Field<'_>>) -> (IndexMap<String, ProviderConfig
         }
         names.providers.insert(field.name);
         if let Some(section) = field.with_hint(PROVIDER_HINT).section() {
-            let provider = provider(field.name, section, &mut names);
+            let provider = provider(field.name, section, &mut names, reach);
             providers.insert(field.name.to_owned(), provider);
         }
     }
@@ -67,8 +70,14 @@ pub(super) fn known_model(field: &Field<'_>, names: &Names<'_>) -> Option<String
     None
 }
 
-fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) -> ProviderConfig {
-    let kind = section.required("type", PROVIDER_HINT, |f| f.choice(&KINDS, &KINDS_LATER));
+fn provider<'a>(
+    name: &'a str,
+    mut section: Section<'a>,
+    names: &mut Names<'a>,
+    reach: Reach,
+) -> ProviderConfig {
+    let kinds = ProviderKind::ALL.map(|kind| (kind.name(), kind));
+    let kind = section.required("type", PROVIDER_HINT, |f| f.choice(&kinds, &[]));
     refuse_idle_keys(kind, &mut section);
     let allow_insecure_http = section.value("allow_insecure_http", false, Field::flag);
     let key_env = section.given("api_key_env", "");
@@ -83,7 +92,7 @@ fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) 
     let provider = ProviderConfig {
         // Without a type there is no configuration in the end, so that any stands in for it.
         kind: kind.unwrap_or(ProviderKind::Openai),
-        base_url: section.optional("base_url", "write a URL", |f| base_url(f, allow_insecure_http)),
+        base_url: url(kind, &mut section, |f| base_url(f, allow_insecure_http, reach)),
         api_key_env: section.optional("api_key_env", "name a variable", variable),
         api_key_file: section.optional("api_key_file", "name a file", absolute_path),
         auth_method: section.optional("auth_method", "leave it out for the usual one", |f| {
@@ -95,29 +104,21 @@ fn provider<'a>(name: &'a str, mut section: Section<'a>, names: &mut Names<'a>) 
         stream_idle_timeout: section
             .value("stream_idle_timeout", stream_idle_timeout(), |f| f.seconds(Zero::Refused)),
         allow_insecure_http,
-        max_retries: max_retries(),
-        prompt_caching: prompt_caching(),
-        ca_file: None,
-        api_version: None,
-        deployment: None,
+        max_retries: section.value("max_retries", max_retries(), |f| {
+            f.whole(0..=limits::PROVIDER_RETRIES_CONFIGURED_MAX.into())
+        }),
+        prompt_caching: section.value("prompt_caching", prompt_caching(), Field::flag),
+        ca_file: section.optional("ca_file", "name a file", absolute_path),
+        api_version: section.optional("api_version", "write it like \"2024-10-21\"", url_part),
+        deployment: section.optional("deployment", "leave it out for the model's id", url_part),
         script: script(kind, &mut section),
         models: section
             .required("models", MODELS_HINT, |f| models(name, f, names))
             .unwrap_or_default(),
     };
-    section.finish(&["max_retries", "prompt_caching", "ca_file", "api_version", "deployment"]);
+    section.finish(&[]);
     provider
 }
-
-const KINDS: [(&str, ProviderKind); 6] = [
-    ("openai", ProviderKind::Openai),
-    ("openrouter", ProviderKind::Openrouter),
-    ("ollama", ProviderKind::Ollama),
-    ("vllm", ProviderKind::Vllm),
-    (DEMO, ProviderKind::Demo),
-    (SCRIPT, ProviderKind::Script),
-];
-const KINDS_LATER: [&str; 2] = ["azure", "anthropic"];
 
 const AUTH_METHODS: [(&str, AuthMethod); 4] = [
     ("bearer", AuthMethod::Bearer),
@@ -127,40 +128,73 @@ const AUTH_METHODS: [(&str, AuthMethod); 4] = [
 ];
 
 /// A key that is accepted does something: what cannot is refused. `demo` asks nobody, and a script
-/// is no other machine, but keeps its reader waiting.
+/// is no other machine, but keeps its reader waiting and can fail in passing.
 fn refuse_idle_keys(kind: Option<ProviderKind>, section: &mut Section<'_>) {
-    let (name, keys): (&str, &[&str]) = match kind {
-        Some(ProviderKind::Demo) => (DEMO, &CONNECTION_KEYS),
-        Some(ProviderKind::Script) => (SCRIPT, &CONNECTION_KEYS[WAIT_KEYS..]),
-        Some(
-            ProviderKind::Openai
-            | ProviderKind::Openrouter
-            | ProviderKind::Ollama
-            | ProviderKind::Vllm
-            | ProviderKind::Azure
-            | ProviderKind::Anthropic,
-        )
-        | None => return,
+    // The missing type is told.
+    let Some(kind) = kind else { return };
+    let idle: [&[&'static str]; 3] = match kind {
+        ProviderKind::Demo => [&WAIT_KEYS, &CONNECTION_KEYS, &AZURE_KEYS],
+        ProviderKind::Script => [&[], &CONNECTION_KEYS, &AZURE_KEYS],
+        ProviderKind::Openai
+        | ProviderKind::Openrouter
+        | ProviderKind::Ollama
+        | ProviderKind::Vllm
+        | ProviderKind::Anthropic => [&[], &[], &AZURE_KEYS],
+        ProviderKind::Azure => [&[], &[], &[]],
     };
-    for key in keys {
+    for key in idle.concat() {
         if let Some(field) = section.given(key, "") {
-            field.refuse_key(&format!("does nothing for the type `{name}`"), "remove it");
+            field.refuse_key(&format!("does nothing for the type `{}`", kind.name()), "remove it");
         }
     }
 }
 
+const WAIT_KEYS: [&str; 3] = ["request_timeout", "stream_idle_timeout", "max_retries"];
 const CONNECTION_KEYS: [&str; 8] = [
-    "request_timeout",
-    "stream_idle_timeout",
     "base_url",
     "api_key_env",
     "api_key_file",
     "auth_method",
     "headers",
     "allow_insecure_http",
+    "prompt_caching",
+    "ca_file",
 ];
-/// How many of them, from the first, are about waiting alone.
-const WAIT_KEYS: usize = 2;
+const AZURE_KEYS: [&str; 2] = ["api_version", "deployment"];
+
+/// The URL of a provider, which only `azure` has to name: everybody has an own one there.
+fn url<'a>(
+    kind: Option<ProviderKind>,
+    section: &mut Section<'a>,
+    read: impl FnOnce(&Field<'a>) -> Option<String>,
+) -> Option<String> {
+    const HINT: &str =
+        "name your resource, as in \"base_url\": \"https://my-resource.openai.azure.com\"";
+    match kind {
+        Some(ProviderKind::Azure) => section.required("base_url", HINT, read),
+        Some(
+            ProviderKind::Openai
+            | ProviderKind::Openrouter
+            | ProviderKind::Ollama
+            | ProviderKind::Vllm
+            | ProviderKind::Anthropic
+            | ProviderKind::Demo
+            | ProviderKind::Script,
+        )
+        | None => section.optional("base_url", "write a URL", read),
+    }
+}
+
+/// A word that stands in a URL as it is.
+fn url_part(field: &Field<'_>) -> Option<String> {
+    let text = field.text()?;
+    let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    if !plain || text.bytes().all(|b| b == b'.') {
+        field.refuse("this cannot stand in a URL", "use letters, digits, `.`, `_` and `-`");
+        return None;
+    }
+    Some(text.to_owned())
+}
 
 /// The file of a scripted model: needed for that type, refused for the others.
 fn script(kind: Option<ProviderKind>, section: &mut Section<'_>) -> Option<PathBuf> {
@@ -219,7 +253,7 @@ fn model(mut section: Section<'_>) -> ModelConfig {
         context_window: section
             .value("context_window", context_window(), |f| f.whole(tokens.clone())),
         max_output: section.value("max_output", max_output(), |f| f.whole(tokens)),
-        reasoning: false,
+        reasoning: section.value("reasoning", false, Field::flag),
     };
     if let Some(field) = output.or(window)
         && model.context_window <= model.max_output
@@ -233,7 +267,7 @@ fn model(mut section: Section<'_>) -> ModelConfig {
             "let `context_window` be larger than `max_output`",
         );
     }
-    section.finish(&["reasoning"]);
+    section.finish(&[]);
     model
 }
 
@@ -252,7 +286,7 @@ fn variable(field: &Field<'_>) -> Option<String> {
     plain.then(|| name.to_owned())
 }
 
-fn headers(fields: &[Field<'_>]) -> BTreeMap<String, String> {
+fn headers(fields: &[Field<'_>]) -> BTreeMap<String, HeaderText> {
     const AGENT: &str = "${agent_id}";
     let mut names = BTreeSet::new();
     let mut headers = BTreeMap::new();
@@ -278,42 +312,7 @@ fn headers(fields: &[Field<'_>]) -> BTreeMap<String, String> {
                 "for a key use `api_key_env` or `api_key_file`",
             );
         }
-        headers.insert(field.name.to_owned(), value.to_owned());
+        headers.insert(field.name.to_owned(), value.into());
     }
     headers
-}
-
-fn base_url(field: &Field<'_>, allow_insecure_http: bool) -> Option<String> {
-    let text = field.text()?;
-    let uri = text.parse::<http::Uri>().unwrap_or_default();
-    let host = uri.host().unwrap_or_default();
-    let port_fits = uri.port_u16().is_some() || uri.authority().is_some_and(|a| a == host);
-    let plain = !host.is_empty() && port_fits && !text.contains(['?', '#', '@']);
-    match uri.scheme_str() {
-        Some("https") if plain => Some(text.to_owned()),
-        Some("http") if plain && (allow_insecure_http || is_loopback(host)) => {
-            Some(text.to_owned())
-        }
-        Some("http") if plain => {
-            field.refuse(
-                "plain http to another machine shows the key and every message to the network",
-                "use https, or set `allow_insecure_http` to true",
-            );
-            None
-        }
-        _ => {
-            field.refuse(
-                "expected an http or https URL with nothing but host, port and path",
-                "write it like \"https://api.openai.com/v1\"",
-            );
-            None
-        }
-    }
-}
-
-/// Whether a URL's host is this machine.
-pub fn is_loopback(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || address.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }

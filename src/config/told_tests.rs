@@ -53,6 +53,11 @@ fn problems_of_server_and_permissions_are_told() {
     assert_eq!(told(SERVER), SERVER_REPORT);
 }
 
+#[test]
+fn problems_of_the_ways_to_a_provider_are_told() {
+    assert_eq!(told(WAYS), WAYS_REPORT);
+}
+
 const SYNTAX_REPORT: &str = r#"""
 config.json:1:1: the file holds no value
   hint: write {} for a configuration that changes nothing
@@ -121,8 +126,8 @@ const MODELS: &str = r#"{
             "auth_method": "basic",
             "base_url": "ftp://x",
             "headers": {"x y": "1", "X-A": "\u0007", "x-a": "${HOME}", "x-b": 5},
-            "max_retries": 3,
-            "models": {"fast": {"id": "f", "context_window": 4096, "reasoning": true}, "m": {}},
+            "max_retries": 21,
+            "models": {"fast": {"id": "f", "context_window": 4096, "reasoning": 1}, "m": {}},
         },
         "two": {"type": "anthropic", "models": {"fast": {"id": "f", "max_output": 0}}},
         "three": {"type": "vllm", "base_url": "http://10.0.0.1/v1"},
@@ -139,7 +144,7 @@ const MODELS_REPORT: &str = r#"config.json:2:22: default_model: there is no mode
 config.json:3:5: sever: unknown key
   hint: did you mean `server`?
 config.json:4:5: zzz: unknown key
-  hint: known keys here: default_model, events, max_concurrent_tools, max_tool_iterations, permissions, providers, server, skill_timeout, storage, turn_timeout
+  hint: known keys here: default_model, events, max_concurrent_tools, max_tool_iterations, network, permissions, providers, server, skill_timeout, storage, turn_timeout
 config.json:5:5: `max_messages` is part of the contract but not supported by this version yet
   hint: remove it
 config.json:6:28: max_tool_iterations: expected a whole number from 1 to 100000, found 0
@@ -152,7 +157,7 @@ config.json:9:5: skill_timeout: this key stands here twice
   hint: remove one of the two
 config.json:11:9: providers."a/b": a provider's name cannot contain `/`
   hint: choose another name: `provider/model-id` is read up to the first `/`
-config.json:11:25: providers."a/b".type: expected one of openai, openrouter, ollama, vllm, demo, script, found a string "opnai"
+config.json:11:25: providers."a/b".type: expected one of openai, openrouter, ollama, vllm, azure, anthropic, demo, script, found a string "opnai"
   hint: did you mean "openai"?
 config.json:11:44: providers."a/b".models: expected at least one model
   hint: write "models": {"alias": {"id": "the-model"}}
@@ -176,16 +181,14 @@ config.json:18:61: providers.one.headers.x-a: only ${agent_id} is replaced in a 
   hint: for a key use `api_key_env` or `api_key_file`
 config.json:18:79: providers.one.headers.x-b: expected a string, found 5
   hint: write a string
-config.json:19:13: `providers.one.max_retries` is part of the contract but not supported by this version yet
-  hint: remove it
+config.json:19:28: providers.one.max_retries: expected a whole number from 0 to 20, found 21
+  hint: leave `max_retries` out for the default, 3
 config.json:20:62: providers.one.models.fast.context_window: the context window of 4096 tokens has no room beside an answer of 4096
   hint: let `context_window` be larger than `max_output`
-config.json:20:68: `providers.one.models.fast.reasoning` is part of the contract but not supported by this version yet
-  hint: remove it
-config.json:20:93: providers.one.models.m: `id` is missing
+config.json:20:81: providers.one.models.fast.reasoning: expected true or false, found 1
+  hint: leave `reasoning` out for the default, false
+config.json:20:90: providers.one.models.m: `id` is missing
   hint: name the model as its provider does
-config.json:22:25: providers.two.type: `anthropic` is part of the contract but not supported by this version yet
-  hint: use one of openai, openrouter, ollama, vllm, demo, script
 config.json:22:49: providers.two.models.fast: the provider "one" has a model of this name
   hint: give one of them another alias
 config.json:22:83: providers.two.models.fast.max_output: expected a whole number from 1 to 1000000000, found 0
@@ -194,6 +197,8 @@ config.json:23:18: providers.three: `models` is missing
   hint: write "models": {"alias": {"id": "the-model"}}
 config.json:23:47: providers.three.base_url: plain http to another machine shows the key and every message to the network
   hint: use https, or set `allow_insecure_http` to true
+config.json:23:47: providers.three.base_url: the address 10.0.0.1 is private
+  hint: set `network.allow_private` to true if models may be asked there
 config.json:24:34: providers.four.base_url: does nothing for the type `demo`
   hint: remove it
 config.json:25:17: providers.five: expected an object, found a list
@@ -277,3 +282,50 @@ config.json:21:13: permissions.presets.yolo: this preset is built in
   hint: choose another name
 config.json:22:13: permissions.presets."": a name cannot be empty
   hint: choose a name"#;
+
+const WAYS: &str = r#"{
+    "network": {"allow_privat": true},
+    "providers": {
+        "a": {"type": "azure", "api_version": "1&x", "deployment": "..", "models": {"a": {"id": "a"}}},
+        "b": {"type": "openai", "api_version": "1", "deployment": "d", "models": {"b": {"id": "b"}}},
+        "c": {"type": "anthropic", "api_verson": "1", "ca_file": "ca.pem", "models": {"c": {"id": "c"}}},
+        "d": {"type": "demo", "max_retries": 1, "prompt_caching": true, "models": {"d": {"id": "d"}}},
+        "e": {"type": "script", "script": "/s", "ca_file": "/c", "models": {"e": {"id": "e"}}},
+        "f": {"type": "vllm", "base_url": "https://[fd00:ec2::254]/v1", "models": {"f": {"id": "f"}}},
+        "g": {"type": "vllm", "base_url": "https://224.0.0.1", "models": {"g": {"id": "g"}}},
+        "h": {"type": "azur", "prompt_caching": 1, "models": {"h": {"id": "h", "reasonning": true}}},
+    },
+}"#;
+
+const WAYS_REPORT: &str = r#"config.json:2:17: network.allow_privat: unknown key
+  hint: did you mean `allow_private`?
+config.json:4:14: providers.a: `base_url` is missing
+  hint: name your resource, as in "base_url": "https://my-resource.openai.azure.com"
+config.json:4:47: providers.a.api_version: this cannot stand in a URL
+  hint: use letters, digits, `.`, `_` and `-`
+config.json:4:68: providers.a.deployment: this cannot stand in a URL
+  hint: use letters, digits, `.`, `_` and `-`
+config.json:5:33: providers.b.api_version: does nothing for the type `openai`
+  hint: remove it
+config.json:5:53: providers.b.deployment: does nothing for the type `openai`
+  hint: remove it
+config.json:6:36: providers.c.api_verson: unknown key
+  hint: did you mean `api_version`?
+config.json:6:66: providers.c.ca_file: expected an absolute path
+  hint: write the whole path, starting with /; `~` is not expanded
+config.json:7:31: providers.d.max_retries: does nothing for the type `demo`
+  hint: remove it
+config.json:7:49: providers.d.prompt_caching: does nothing for the type `demo`
+  hint: remove it
+config.json:8:49: providers.e.ca_file: does nothing for the type `script`
+  hint: remove it
+config.json:9:43: providers.f.base_url: the address fd00:ec2::254 gives credentials of the machine to everybody who asks
+  hint: name another host: no setting allows this one
+config.json:10:43: providers.g.base_url: the address 224.0.0.1 is no single machine's
+  hint: name the machine that is to be asked
+config.json:11:23: providers.h.type: expected one of openai, openrouter, ollama, vllm, azure, anthropic, demo, script, found a string "azur"
+  hint: did you mean "azure"?
+config.json:11:49: providers.h.prompt_caching: expected true or false, found 1
+  hint: leave `prompt_caching` out for the default, true
+config.json:11:80: providers.h.models.h.reasonning: unknown key
+  hint: did you mean `reasoning`?"#;

@@ -73,7 +73,7 @@ impl Endpoint {
         let mut redactor = Redactor::default();
         let mut headers = Vec::new();
         for (name, value) in &config.headers {
-            headers.push(configured_header(name, value)?);
+            headers.push(configured_header(name, value.expose())?);
         }
         redactor.hide_all(config, key.as_ref());
         let auth_method = config.auth_method.unwrap_or(defaults.auth_method);

@@ -73,7 +73,7 @@ fn every_auth_method_has_its_header() {
 fn a_configured_header_names_the_asking_agent() {
     let headers_configured = [("X-Title", "nexus3 ${agent_id}/${agent_id}")];
     let config = ProviderConfig {
-        headers: headers_configured.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        headers: headers_configured.map(|(name, value)| (name.to_owned(), value.into())).into(),
         auth_method: Some(AuthMethod::None),
         ..config()
     };
@@ -145,7 +145,7 @@ fn settings_that_cannot_work_are_refused() {
         assert_eq!(url(bad), EndpointError::Url, "{bad}");
     }
     let header = |name: &str, value: &str| {
-        refusal(|config| drop(config.headers.insert(name.to_owned(), value.to_owned())))
+        refusal(|config| drop(config.headers.insert(name.to_owned(), value.into())))
     };
     let refused = |name: &str| EndpointError::Header { name: name.to_owned() };
     assert_eq!(header("a b", "v"), refused("a b"));
@@ -176,7 +176,7 @@ fn unencrypted_requests_leave_this_host_only_when_allowed() {
 #[test]
 fn no_debug_print_shows_the_key() {
     let mut config = config();
-    config.headers.insert("x-more".to_owned(), CANARY.to_owned());
+    config.headers.insert("x-more".to_owned(), CANARY.into());
     let endpoint = built(&config).unwrap();
     let request = endpoint.request(&asked_by("worker", "m"), Vec::new());
     assert!(!format!("{endpoint:?} {request:?} {:?}", key()).contains("canary"));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::models::ModelError;
-use crate::config::{AuthMethod, ProviderConfig};
+use crate::config::{AuthMethod, HeaderText, ProviderConfig};
 use crate::limits::KEY_BYTES_MAX;
 use crate::world::{Access, Environment, Fs};
 
@@ -137,7 +137,7 @@ const HIDDEN_BYTES_MIN: usize = 8;
 impl Redactor {
     /// Hides what a provider is configured with.
     pub(super) fn hide_all(&mut self, config: &ProviderConfig, key: Option<&Key>) {
-        for value in config.headers.values() {
+        for value in config.headers.values().map(HeaderText::expose) {
             let fixed = value.split(AGENT_PLACE).next().unwrap_or(value);
             if fixed.len() >= HIDDEN_BYTES_MIN {
                 self.values.push(SecretString::from(fixed));

@@ -11,9 +11,9 @@ const HEADER: &str = "https://secret.example/\"x\"";
 fn redactor() -> Redactor {
     let mut config = ProviderConfig::of(ProviderKind::Vllm);
     config.headers = [
-        ("x-secret".to_owned(), HEADER.to_owned()),
-        ("x-short".to_owned(), "short".to_owned()),
-        ("x-agent".to_owned(), "team-of-mine/${agent_id}".to_owned()),
+        ("x-secret".to_owned(), HEADER.into()),
+        ("x-short".to_owned(), "short".into()),
+        ("x-agent".to_owned(), "team-of-mine/${agent_id}".into()),
     ]
     .into();
     let mut redactor = Redactor::default();

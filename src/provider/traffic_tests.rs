@@ -61,7 +61,7 @@ impl Fs for Machine {
 fn config() -> Config {
     let mut one = ProviderConfig { max_retries: 0, ..ProviderConfig::of(ProviderKind::Vllm) };
     one.api_key_env = Some("KEY".to_owned());
-    one.headers = [("X-Team".to_owned(), "team-canary".to_owned())].into();
+    one.headers = [("X-Team".to_owned(), "team-canary".into())].into();
     let model =
         ModelConfig { id: "m-1".to_owned(), context_window: 1000, max_output: 7, reasoning: false };
     one.models = [("m".to_owned(), model)].into();

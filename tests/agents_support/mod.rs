@@ -167,7 +167,7 @@ fn config(model: &Model) -> Config {
     };
     let provider = ProviderConfig {
         base_url: Some(model.base_url.clone()),
-        headers: [(AGENT.to_owned(), "${agent_id}".to_owned())].into(),
+        headers: [(AGENT.to_owned(), "${agent_id}".into())].into(),
         request_timeout: 60.0,
         stream_idle_timeout: 60.0,
         models: [("m".to_owned(), sizes)].into(),

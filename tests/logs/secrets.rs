@@ -46,7 +46,7 @@ fn config(base_url: String, key_file: &Path) -> Config {
     let provider = ProviderConfig {
         base_url: Some(base_url),
         api_key_file: Some(key_file.to_owned()),
-        headers: [("X-Team".to_owned(), TEAM.to_owned())].into(),
+        headers: [("X-Team".to_owned(), TEAM.into())].into(),
         request_timeout: 10.0,
         stream_idle_timeout: 10.0,
         models: [("m".to_owned(), model)].into(),

@@ -200,6 +200,7 @@ fn config(load: &Load, mut provider: Value) -> Result<Config, LoadError> {
     let config = json!({
         "server": { "max_concurrent": at_once, "max_connections": at_once.saturating_mul(4) },
         "providers": { "load": provider },
+        "network": { "allow_private": true },
     });
     let source = Source { name: "config.json".to_owned(), text: config.to_string() };
     config::load(&source).map_err(start)

@@ -13,6 +13,11 @@ const AGENT_HEADER: &str = "x-nexus-agent";
 /// [`Wire::Script`], the path of the scenario on the server's disk.
 pub(super) fn filled(config: &Map<String, Value>, wire: Wire, models: &str) -> Map<String, Value> {
     let mut config = config.clone();
+    // The model host has an address of a private network, as every simulated host.
+    let network = config.entry("network").or_insert_with(|| json!({}));
+    if let Some(network) = network.as_object_mut() {
+        network.entry("allow_private").or_insert(true.into());
+    }
     let providers =
         config.entry("providers").or_insert_with(|| json!({ "sim": sim(wire, models) }));
     for provider in providers.as_object_mut().into_iter().flatten() {

@@ -135,7 +135,9 @@ fn models_are_found_where_the_run_has_them() {
         "allow_insecure_http": true,
         "headers": { "x-nexus-agent": "${agent_id}" },
     });
-    assert_eq!(scenario.config_json("http://model:1/v1"), json!({ "providers": { "sim": sim } }));
+    let network = json!({ "allow_private": true });
+    let config = json!({ "network": network, "providers": { "sim": sim } });
+    assert_eq!(scenario.config_json("http://model:1/v1"), config);
 }
 
 fn validator() -> Validator {

@@ -55,7 +55,7 @@ fn over(
 ) -> Result<Remote, EndpointError> {
     let http = Arc::new(Played::new(script, aliases(config)));
     let config = ProviderConfig {
-        headers: [(AGENT_HEADER.to_owned(), "${agent_id}".to_owned())].into(),
+        headers: [(AGENT_HEADER.to_owned(), "${agent_id}".into())].into(),
         ..config.clone()
     };
     let endpoint = Endpoint::new(name, &config, completions(BASE_URL, None), None)?;
