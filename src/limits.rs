@@ -149,6 +149,16 @@ pub const PROVIDER_BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub const PROVIDER_RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 /// How often one request follows a provider that sends it elsewhere.
 pub const PROVIDER_REDIRECTS_MAX: u32 = 3;
+/// Connections to one host that are kept for later requests.
+pub const HTTP_IDLE_CONNECTIONS_MAX: usize = 32;
+/// How long they are kept: shorter than the minute after which many servers give theirs up.
+pub const HTTP_IDLE_CONNECTION_MAX: Duration = Duration::from_secs(50);
+/// A peer that is silent for this long is asked whether it is still there, so often, so many times.
+pub const HTTP_KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
+pub const HTTP_KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
+pub const HTTP_KEEP_ALIVE_PROBES_MAX: u32 = 3;
+/// A file with certificates of authorities.
+pub const CA_FILE_BYTES_MAX: u64 = MIB as u64;
 /// A file that holds a provider's key.
 pub const KEY_BYTES_MAX: u64 = 16 * KIB as u64;
 /// A file with a scripted model's answers.

@@ -147,6 +147,16 @@ async fn a_peer_that_speaks_no_tls_cannot_be_connected() {
     assert!(!error.detail.contains("https:"), "a URL may hold a key: {}", error.detail);
 }
 
+#[tokio::test]
+async fn an_address_in_another_spelling_is_the_same_address() {
+    for host in ["2852039166", "0xa9.0xfe.0xa9.0xfe", "0251.0376.0251.0376", "169.254.43518"] {
+        let request = Request::get(format!("http://{host}/")).body(Bytes::new());
+        let answer = world().http.send(request.expect("the request is well formed")).await;
+        let error = answer.expect_err("nobody is asked there");
+        assert_eq!(error.fault, HttpFault::Forbidden, "{host}: {error:?}");
+    }
+}
+
 /// The only test here that raises signals, and the only one that waits for them.
 #[tokio::test]
 async fn the_real_signals_keep_the_contract() {

@@ -27,6 +27,8 @@ pub(super) struct Broke {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cure {
     None,
+    /// The same again at once, on a connection of its own.
+    Fresh,
     /// The same again after a wait, which the server may have asked for.
     Wait {
         asked_for: Option<Duration>,
@@ -63,9 +65,19 @@ impl Failures {
         let (fault, what) = match error.fault {
             HttpFault::Connect => (Fault::Connect, "cannot be reached"),
             HttpFault::Reset => (Fault::Reset, "closed the connection before it answered"),
+            HttpFault::Stale => {
+                let what = "closed a kept connection before it answered";
+                let error = self.failure(Fault::Reset, Again::MayHelp, what);
+                return Broke { error, cure: Cure::Fresh };
+            }
             HttpFault::Broken => (Fault::Reset, "broke the connection in the middle of its answer"),
             HttpFault::Request => {
                 let what = "cannot be asked: the request cannot be sent as it is";
+                return self.failure(Fault::Connect, Again::WillNot, what).without_cure();
+            }
+            HttpFault::Forbidden => {
+                let what = "cannot be asked: its address may not be reached (see \
+                            `network.allow_private`)";
                 return self.failure(Fault::Connect, Again::WillNot, what).without_cure();
             }
         };

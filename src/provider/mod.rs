@@ -20,6 +20,7 @@ mod replay; // a scripted server
 mod retry; // how long to wait before a repetition
 pub mod script; // answers written down beforehand
 mod scrub; // secrets in whole bodies
+mod terms; // who vouches for a provider, and where it may be
 mod traffic; // what passes, for whoever watches
 mod wire; // what differs between the wires
 

@@ -18,11 +18,12 @@ use super::key::{Key, KeyFinder, Redactor};
 use super::openai::Completions;
 use super::remote::{Remote, Seams};
 use super::script::{self, BuildError, ScriptFileError};
+use super::terms;
 use super::traffic::{Traffic, Watch};
 use super::wire::Wire;
 use crate::config::{Config, ProviderConfig, ProviderKind};
 use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
-use crate::world::{Fs, World};
+use crate::world::{AuthoritiesError, Fs, World};
 
 const DEMO: &str = "demo";
 
@@ -46,6 +47,20 @@ pub enum ModelError {
     },
     #[error("the key file {path:?} of provider `{provider}` is empty")]
     EmptyKeyFile { provider: String, path: PathBuf },
+    #[error("cannot read the `ca_file` of provider `{provider}` from {path:?}")]
+    CaFile {
+        provider: String,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the `ca_file` of provider `{provider}`, {path:?}, cannot be used")]
+    Authorities {
+        provider: String,
+        path: PathBuf,
+        #[source]
+        source: AuthoritiesError,
+    },
     #[error("provider `{provider}` cannot be used")]
     Provider {
         provider: String,
@@ -160,7 +175,10 @@ impl Models {
         }
         let watch = traffic.map(|traffic| Watch::new(traffic, secrets));
         for (name, provider, key) in keyed {
-            let built = build_provider(seams, keys.fs, name, provider, key)?;
+            let terms = terms::of(keys.fs, name, provider, &config.network)?;
+            let http = Arc::clone(&seams.http).with(&terms);
+            let seams = Seams { http, chance: Arc::clone(&seams.chance) };
+            let built = build_provider(&seams, keys.fs, name, provider, key)?;
             models.add(name, provider, built.watched(watch.as_ref()))?;
         }
         if let Some(model) = models.by_alias.values().next() {

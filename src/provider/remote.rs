@@ -16,7 +16,7 @@ use super::retry;
 use super::traffic::Watch;
 use super::wire::Wire;
 use super::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
-use crate::world::{Chance, Http, Use};
+use crate::world::{Chance, Connection, Http, Use};
 
 /// What a provider asks of the world.
 #[derive(Clone)]
@@ -85,18 +85,26 @@ struct Exchange {
 
 impl Exchange {
     async fn next(&mut self) -> Option<Result<ModelEvent, ProviderError>> {
-        let attempt = self.attempt.as_mut()?;
-        if let Some(wait) = self.wait.take() {
-            sleep(wait).await;
-        }
-        match attempt.next().await {
-            Some(Ok(event)) => Some(Ok(event)),
-            Some(Err(broke)) => Some(self.on_broken(broke)),
-            None => {
-                self.attempt = None;
-                None
+        loop {
+            let attempt = self.attempt.as_mut()?;
+            if let Some(wait) = self.wait.take() {
+                sleep(wait).await;
+            }
+            match attempt.next().await {
+                Some(Ok(event)) => return Some(Ok(event)),
+                Some(Err(Broke { cure: Cure::Fresh, .. })) if self.may_be_kept() => {
+                    // The provider has not seen it: this is no repetition.
+                    self.sent.extensions_mut().insert(Connection::Fresh);
+                    self.attempt = Some(self.remote.attempt(&self.request, self.sent.clone()));
+                }
+                Some(Err(broke)) => return Some(self.on_broken(broke)),
+                None => self.attempt = None,
             }
         }
+    }
+
+    fn may_be_kept(&self) -> bool {
+        Connection::of(&self.sent) == Connection::Kept
     }
 
     fn on_broken(&mut self, broke: Broke) -> Result<ModelEvent, ProviderError> {
@@ -111,7 +119,7 @@ impl Exchange {
                 self.attempt = Some(self.remote.attempt(&self.request, self.sent.clone()));
                 Ok(ModelEvent::Retry(retry))
             }
-            Cure::Wait { .. } | Cure::None => {
+            Cure::Wait { .. } | Cure::Fresh | Cure::None => {
                 self.attempt = None;
                 Err(ProviderError { attempts: self.attempts, ..error })
             }

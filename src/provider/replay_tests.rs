@@ -9,7 +9,7 @@ use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 
 use super::remote::Seams;
-use crate::world::{BoxFuture, Chance, Http, HttpError, HttpFault, HttpResponse, Use};
+use crate::world::{BoxFuture, Chance, Http, HttpError, HttpFault, HttpResponse, HttpTerms, Use};
 
 /// Chance that always falls on the largest number.
 pub(super) struct Most;
@@ -64,6 +64,10 @@ impl Replay {
 }
 
 impl Http for Replay {
+    fn with(self: Arc<Self>, _: &HttpTerms) -> Arc<dyn Http> {
+        self
+    }
+
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         self.asked.lock().unwrap().push(request);
         let script = self.scripts.lock().unwrap().pop_front();

@@ -26,7 +26,10 @@ pub use chance::{Chance, Use};
 pub use clock::Clock;
 pub use environment::Environment;
 pub use fs::{Access, Dir, Entry, File, Fs, Kind, LinkRefused, Stat};
-pub use http::{Http, HttpBody, HttpError, HttpFault, HttpResponse};
+pub use http::{
+    Authorities, AuthoritiesError, Connection, Http, HttpBody, HttpError, HttpFault, HttpResponse,
+    HttpTerms,
+};
 pub use net::{Listener, Net, Stream};
 pub use programs::{Exit, Process, Program, Programs, Signal};
 pub use signals::Signals;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::Request;
-use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse};
+use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse, HttpTerms};
 use tokio::sync::Notify;
 
 /// The response header that numbers the calls of the model.
@@ -45,6 +45,11 @@ pub struct WatchedHttp {
 }
 
 impl Http for WatchedHttp {
+    fn with(self: Arc<Self>, terms: &HttpTerms) -> Arc<dyn Http> {
+        let inner = Arc::clone(&self.inner).with(terms);
+        Arc::new(Self { inner, progress: Arc::clone(&self.progress) })
+    }
+
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let mut response = self.inner.send(request).await?;

@@ -2,10 +2,16 @@
 //! what breaks is classified. The peer is a listener of the same world that speaks raw bytes, so
 //! that it can also speak badly. Never looks at a library's words.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use http::{Method, Request, StatusCode};
-use nexus3::world::{HttpBody, HttpError, HttpFault, HttpResponse, Listener, Stream, World};
+use nexus3::reach::Reach;
+use nexus3::world::{
+    Connection, Http, HttpBody, HttpError, HttpFault, HttpResponse, HttpTerms, Listener, Stream,
+    World,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
@@ -22,6 +28,10 @@ pub async fn http(world: &World, place: Place) {
     a_connection_without_an_answer_is_reset(world, place).await;
     nobody_there_cannot_be_connected(world, place).await;
     what_is_no_http_uri_is_refused(world).await;
+    what_may_not_be_reached_is_never_asked(world).await;
+    loopback_may_be_reached_on_all_terms(world, place).await;
+    a_kept_connection_that_breaks_is_stale(world, place).await;
+    a_fresh_connection_is_made_on_demand(world, place).await;
 }
 
 fn get(uri: &str) -> Request<Bytes> {
@@ -51,6 +61,11 @@ async fn exchange(
 /// Accepts one connection and reads one whole request: its head, and the body the head declares.
 async fn accept(listener: &mut dyn Listener) -> (Box<dyn Stream>, String) {
     let mut stream = listener.accept().await.expect("the client connects");
+    let received = request(stream.as_mut()).await;
+    (stream, received)
+}
+
+async fn request(stream: &mut dyn Stream) -> String {
     let mut received = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&received).into_owned();
@@ -58,7 +73,7 @@ async fn accept(listener: &mut dyn Listener) -> (Box<dyn Stream>, String) {
             let declared = header(head, "content-length")
                 .map_or(0, |length| length.parse().expect("a declared length is a number"));
             if body.len() == declared {
-                return (stream, text);
+                return text;
             }
         }
         let count = stream.read_buf(&mut received).await.expect("the client sends its request");
@@ -222,4 +237,95 @@ async fn what_is_no_http_uri_is_refused(world: &World) {
         let error = answer.expect_err("only http and https can be sent to");
         assert_eq!(error.fault, HttpFault::Request, "`{uri}` cannot be sent: {error:?}");
     }
+}
+
+async fn what_may_not_be_reached_is_never_asked(world: &World) {
+    let never = [
+        "http://169.254.169.254/latest/meta-data",
+        "http://[fd00:ec2::254]/",
+        "http://[::ffff:169.254.169.254]/",
+        "http://100.100.100.200:8080/",
+        "http://0.0.0.0:1/",
+    ];
+    let private = ["http://10.0.0.1/", "http://192.168.1.1:8000/v1", "http://[fe80::1]/"];
+    let terms = HttpTerms { reach: Reach::Private, ..HttpTerms::default() };
+    let leave = Arc::clone(&world.http).with(&terms);
+    let asked = never.iter().flat_map(|uri| [(&world.http, uri), (&leave, uri)]);
+    for (http, uri) in asked.chain(private.iter().map(|uri| (&world.http, uri))) {
+        let answer = must("a request to nowhere ends", http.send(get(uri))).await;
+        let error = answer.expect_err("nobody is asked there");
+        assert_eq!(error.fault, HttpFault::Forbidden, "`{uri}` is out of reach: {error:?}");
+    }
+}
+
+async fn loopback_may_be_reached_on_all_terms(world: &World, place: Place) {
+    for reach in [Reach::Public, Reach::Private] {
+        let terms = HttpTerms { reach, ..HttpTerms::default() };
+        let http = Arc::clone(&world.http).with(&terms);
+        let (mut listener, address) = place.listen(world).await;
+        let (_stream, answer) =
+            first(http.as_ref(), listener.as_mut(), &format!("http://{address}/")).await;
+        assert_eq!(answer, b"first", "this machine answers: {reach:?}");
+    }
+}
+
+/// The first exchange with a peer, which leaves its connection open.
+async fn first(
+    http: &dyn Http,
+    listener: &mut dyn Listener,
+    uri: &str,
+) -> (Box<dyn Stream>, Vec<u8>) {
+    let peer = async {
+        let (mut stream, _) = accept(listener).await;
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfirst";
+        stream.write_all(answer).await.expect("the peer can answer");
+        stream
+    };
+    let client = async {
+        let response = http.send(get(uri)).await.expect("the peer answers");
+        let (content, fault) = drain(response.body).await;
+        assert_eq!(fault, None, "the body is whole");
+        content
+    };
+    let both = must("a first exchange passes", async { tokio::join!(peer, client) }).await;
+    // A client may take its connection back in a task of its own, which has nothing to wait for.
+    for _ in 0..16 {
+        tokio::task::yield_now().await;
+    }
+    both
+}
+
+async fn a_kept_connection_that_breaks_is_stale(world: &World, place: Place) {
+    let cases = [("", HttpFault::Stale), ("no HTTP at all\r\n\r\n", HttpFault::Reset)];
+    for (answer, fault) in cases {
+        let (mut listener, address) = place.listen(world).await;
+        let uri = format!("http://{address}/");
+        let (mut stream, _) = first(world.http.as_ref(), listener.as_mut(), &uri).await;
+        let peer = async move {
+            request(stream.as_mut()).await;
+            stream.write_all(answer.as_bytes()).await.expect("the peer can answer");
+            stream.shutdown().await.expect("the peer can close");
+        };
+        let both = async { tokio::join!(peer, world.http.send(get(&uri))) };
+        let ((), response) = must("the second request takes the same connection", both).await;
+        let error = response.expect_err("it was not answered");
+        assert_eq!(error.fault, fault, "after `{answer}` on a kept connection: {error:?}");
+    }
+}
+
+async fn a_fresh_connection_is_made_on_demand(world: &World, place: Place) {
+    let (mut listener, address) = place.listen(world).await;
+    let uri = format!("http://{address}/");
+    let (kept, _) = first(world.http.as_ref(), listener.as_mut(), &uri).await;
+    let peer = async {
+        let (mut stream, _) = accept(listener.as_mut()).await;
+        stream.shutdown().await.expect("the peer can close");
+    };
+    let mut again = get(&uri);
+    again.extensions_mut().insert(Connection::Fresh);
+    let both = async { tokio::join!(peer, world.http.send(again)) };
+    let ((), response) = must("another connection is made", both).await;
+    let error = response.expect_err("it was not answered");
+    assert_eq!(error.fault, HttpFault::Reset, "a fresh connection is never stale: {error:?}");
+    drop(kept);
 }

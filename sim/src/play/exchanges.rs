@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use http::Request;
 use nexus3::provider::script::AGENT_HEADER;
-use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse};
+use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse, HttpTerms};
 
 use super::observed::{Observation, Observed};
 
@@ -25,6 +25,11 @@ impl Watched {
 }
 
 impl Http for Watched {
+    fn with(self: Arc<Self>, terms: &HttpTerms) -> Arc<dyn Http> {
+        let inner = Arc::clone(&self.inner).with(terms);
+        Arc::new(Self { inner, observed: self.observed.clone() })
+    }
+
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
@@ -78,6 +83,10 @@ mod tests {
     struct Empty;
 
     impl Http for Empty {
+        fn with(self: Arc<Self>, _: &HttpTerms) -> Arc<dyn Http> {
+            self
+        }
+
         fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
             let body = Box::pin(futures_util::stream::empty());
             let response = HttpResponse { status: StatusCode::OK, headers: HeaderMap::new(), body };

@@ -2,7 +2,7 @@
 //! It knows the wire only through [`Question`] and [`Reply`].
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::{Opening, Question, Reply, Script};
 use crate::limits::SCRIPT_SILENCE_MAX;
-use crate::world::{BoxFuture, Http, HttpError, HttpFault, HttpResponse};
+use crate::world::{BoxFuture, Http, HttpError, HttpFault, HttpResponse, HttpTerms};
 
 /// Under this name the log says, at the level `debug`, who asked and which entry answered; nothing of
 /// what was said.
@@ -54,6 +54,11 @@ impl Played {
 }
 
 impl Http for Played {
+    /// A script is no machine that terms could be about.
+    fn with(self: Arc<Self>, _: &HttpTerms) -> Arc<dyn Http> {
+        self
+    }
+
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let reply = self.reply(&request);
