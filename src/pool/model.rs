@@ -10,7 +10,7 @@ pub enum SetModelError {
     Model(#[from] ModelError),
     #[error(
         "the conversation does not fit the model {name}: it has {total} tokens, and the model takes \
-         {available}; compact it first, or choose a model with a larger window"
+         {available}; choose one with a larger window"
     )]
     DoesNotFit { name: String, total: u64, available: u64 },
     #[error(transparent)]

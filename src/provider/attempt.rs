@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use http::{HeaderMap, Request, header};
 use tokio::time::timeout;
 
@@ -152,7 +152,12 @@ impl Attempt {
         for record in &records {
             match reading.answer.on_record(record, &mut self.ready) {
                 Ok(Progress::More) => {}
-                Ok(Progress::Done) => return self.finish(reading.answer.as_ref()),
+                Ok(Progress::Done) => {
+                    // A body that was read to its end leaves its connection to the next request.
+                    // Its end comes with the closing record as a rule; nobody waits for it.
+                    let _ = next_bytes(&mut reading.body).now_or_never();
+                    return self.finish(reading.answer.as_ref());
+                }
                 Err(error) => return Err(self.wrong(reading.answer.as_ref(), &error)),
             }
         }
