@@ -1,4 +1,4 @@
-//! The model host: an HTTP server that speaks the chat completions wire from a script, faults
+//! The model host: an HTTP server that speaks chat completions and messages from one script, faults
 //! included, over any net. The server under test cannot tell it from a provider.
 //! It has no clock of its own and draws no numbers: the same requests in the same order get the same
 //! bytes.
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
@@ -34,7 +34,6 @@ pub use scripted::Scripted;
 /// A whole conversation has to fit.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const CONNECTIONS_MAX: usize = 1024;
-const PATH_END: &str = "/chat/completions";
 
 /// Binds a host and serves until the future is dropped, which ends every connection with it.
 pub async fn serve(
@@ -164,12 +163,9 @@ impl Desk {
         let received = timeout(REQUEST_RECEIVE_MAX, Limited::new(body, BODY_BYTES_MAX).collect());
         // A client that breaks off within its request asked for nothing.
         let body = received.await.map_err(|_late| Closed)?.map_err(|_broken| Closed)?.to_bytes();
-        let (asked, reply) = if head.method == Method::POST && head.uri.path().ends_with(PATH_END) {
-            self.script.answer(&head.headers, &body)
-        } else {
-            self.script.refuse("only POST /chat/completions is answered here")
-        };
-        self.observer.asked(&asked, &Received { headers: &head.headers, body: &body });
+        let request = Request::from_parts(head, body);
+        let (asked, reply) = self.script.answer(&request);
+        self.observer.asked(&asked, &Received { headers: request.headers(), body: request.body() });
         Ok(reply)
     }
 }
@@ -207,8 +203,9 @@ mod tests {
             let (mut near, far) = tokio::io::duplex(1024);
             let mut ended = tokio::spawn(connection(Box::new(far), desk));
             let body = r#"{"model":"m","messages":[]}"#;
-            let head = format!("POST /v1{PATH_END} HTTP/1.1\r\ncontent-length: {}", body.len());
-            near.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
+            let head = "POST /v1/chat/completions HTTP/1.1\r\ncontent-length";
+            let request = format!("{head}: {}\r\n\r\n{body}", body.len());
+            near.write_all(request.as_bytes()).await.unwrap();
             if answered {
                 near.read_u8().await.unwrap();
             }

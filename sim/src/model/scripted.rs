@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use http::HeaderMap;
-use nexus3::provider::script::{Question, Reply, Script};
+use bytes::Bytes;
+use http::Request;
+use nexus3::provider::script::{NoQuestion, Question, Reply, Script};
 
 use super::observer::{Answered, Asked, Shown};
 
@@ -45,10 +46,10 @@ impl Scripted {
     }
 
     /// Takes the entry that answers a request.
-    pub(super) fn answer(&self, headers: &HeaderMap, body: &[u8]) -> (Asked, Reply) {
-        let question = match Question::read(headers, body) {
+    pub(super) fn answer(&self, request: &Request<Bytes>) -> (Asked, Reply) {
+        let question = match Question::read(request) {
             Ok(question) => question,
-            Err(error) => return self.refuse(&error.to_string()),
+            Err(reason) => return self.refuse(reason),
         };
         let model = self.aliases.get(&question.model).unwrap_or(&question.model);
         let mut state = self.state();
@@ -73,7 +74,7 @@ impl Scripted {
     }
 
     /// The answer to a request that is none to a model.
-    pub(super) fn refuse(&self, message: &str) -> (Asked, Reply) {
+    fn refuse(&self, reason: NoQuestion) -> (Asked, Reply) {
         let mut state = self.state();
         state.requests += 1;
         let asked = Asked {
@@ -83,7 +84,7 @@ impl Scripted {
             shown: Shown::default(),
             answered: Answered::Unreadable,
         };
-        (asked, Reply::refused(message))
+        (asked, Reply::refused(reason))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

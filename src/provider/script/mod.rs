@@ -20,7 +20,7 @@ pub use entry::{Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Times};
 pub use file::{ScriptFileError, read};
 pub use matching::{EntryProblem, Script, ScriptError};
 pub use played::LOG_TARGET;
-pub use question::{AGENT_HEADER, NoQuestion, Question};
+pub use question::{AGENT_HEADER, NoQuestion, Question, Wire};
 pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
 pub use time::TimeError;
 

@@ -32,9 +32,9 @@ impl Played {
     }
 
     fn reply(&self, request: &Request<Bytes>) -> Reply {
-        let question = match Question::read(request.headers(), request.body()) {
+        let question = match Question::read(request) {
             Ok(question) => question,
-            Err(error) => return Reply::refused(&error.to_string()),
+            Err(reason) => return Reply::refused(reason),
         };
         let model = self.aliases.get(&question.model).unwrap_or(&question.model);
         let taken = self.script.lock().expect("nothing panics while it takes an entry").take(

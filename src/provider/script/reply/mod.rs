@@ -1,6 +1,9 @@
-//! An entry as the chat completions wire carries it: which bytes, when, and how it ends.
+//! An entry as a wire carries it: which bytes, when, and how it ends.
 //! Pure but for [`Answer::body`], which plays the waits. Whoever plays a reply, over a socket or
-//! without one, gives the client the same exchange.
+//! without one, gives the client the same exchange. How records look is left to the wires.
+
+mod anthropic; // messages
+mod openai; // chat completions
 
 use std::time::Duration;
 
@@ -8,11 +11,10 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::sleep;
 
-use super::{Chunks, Entry, Fault, Question, Stall};
+use super::{Ask, Chunks, Entry, Fault, NoQuestion, Question, ScriptUsage, Stall, Wire};
 use crate::limits::SCRIPT_SILENCE_MAX;
 
 /// What stands where a script makes a provider complain.
@@ -79,7 +81,7 @@ impl Reply {
             (_, Some(Stall::Headers)) => Opening::Silence,
             (Some(status), Some(Stall::Chunks(_)) | None) => {
                 let status = StatusCode::from_u16(status).expect("the status was checked");
-                let mut answer = complaint(status, COMPLAINT);
+                let mut answer = complaint(question.wire, status, COMPLAINT);
                 if let Some(time) = fault.retry_after {
                     answer.headers.insert(RETRY_AFTER, whole_seconds(time.0).into());
                 }
@@ -98,12 +100,17 @@ impl Reply {
         let message = format!(
             "no entry of the script matches agent `{agent}`, model `{model}` and message {messages}"
         );
-        Self::at_once(complaint(StatusCode::INTERNAL_SERVER_ERROR, &message))
+        Self::at_once(complaint(question.wire, StatusCode::INTERNAL_SERVER_ERROR, &message))
     }
 
     /// What a request gets that cannot be read.
-    pub fn refused(message: &str) -> Self {
-        Self::at_once(complaint(StatusCode::BAD_REQUEST, message))
+    pub fn refused(reason: NoQuestion) -> Self {
+        let wire = match reason {
+            NoQuestion::Body { wire } => wire,
+            // Whoever asks elsewhere speaks neither wire; the words of the more common one are as good.
+            NoQuestion::Path => Wire::Openai,
+        };
+        Self::at_once(complaint(wire, StatusCode::BAD_REQUEST, &reason.to_string()))
     }
 
     fn at_once(answer: Answer) -> Self {
@@ -164,33 +171,109 @@ fn cut(pieces: &[Piece], bytes: usize) -> Vec<Piece> {
     cut.collect()
 }
 
-fn complaint(status: StatusCode, message: &str) -> Answer {
-    let body =
-        json!({"error": {"message": message, "type": "script_error", "param": null, "code": null}});
+fn complaint(wire: Wire, status: StatusCode, message: &str) -> Answer {
+    let body = match wire {
+        Wire::Openai => openai::complaint(message),
+        Wire::Anthropic => anthropic::complaint(status, message),
+    };
     Answer {
         status,
         headers: content_type("application/json"),
-        pieces: vec![Piece { wait: Duration::ZERO, bytes: body.to_string().into() }],
+        pieces: vec![Piece { wait: Duration::ZERO, bytes: body.into() }],
         end: End::Whole,
     }
 }
 
 fn streamed(entry: &Entry, fault: &Fault, question: &Question) -> Answer {
-    let deltas = deltas(entry, fault, question);
-    let id = format!("chatcmpl-{:016x}", question.digest);
-    let (count, end) = cut_off(fault, deltas.len());
+    let said = Said {
+        chunks: chunks(entry, fault, question),
+        last: Last::of(entry, fault),
+        usage: entry.usage,
+    };
+    let (count, end) = cut_off(fault, said.chunks.len());
+    let records = match question.wire {
+        Wire::Openai => openai::records(question, &said),
+        Wire::Anthropic => anthropic::records(question, &said),
+    };
+    let piece = |(wait, text): (Duration, String)| Piece { wait, bytes: text.into() };
+    let at_once = |texts: Vec<String>| texts.into_iter().map(|text| (Duration::ZERO, text));
     let pause = entry.pause.map_or(Duration::ZERO, |pause| pause.0);
     let waits = std::iter::once(Duration::ZERO).chain(std::iter::repeat(pause));
-    let mut pieces: Vec<Piece> = deltas
-        .into_iter()
-        .take(count)
-        .zip(waits)
-        .map(|(delta, wait)| record(wait, &chunk(question, &id, delta, None).json()))
-        .collect();
+    let mut pieces: Vec<Piece> =
+        at_once(records.opening).chain(waits.zip(records.chunks).take(count)).map(piece).collect();
     if end == End::Whole {
-        pieces.extend(closing(entry, fault, question, &id));
+        pieces.extend(at_once(records.closing).map(piece));
     }
     Answer { status: StatusCode::OK, headers: content_type("text/event-stream"), pieces, end }
+}
+
+/// A streamed answer as a wire writes it. Each text is written at once.
+struct Records {
+    /// Before the first chunk, whatever follows.
+    opening: Vec<String>,
+    /// One text for each chunk of the entry, however many records it takes.
+    chunks: Vec<String>,
+    closing: Vec<String>,
+}
+
+/// All that an entry says, before a wire writes it.
+struct Said<'a> {
+    chunks: Vec<Chunk<'a>>,
+    last: Last<'a>,
+    usage: Option<ScriptUsage>,
+}
+
+/// What a model thinks, says or asks for at once.
+enum Chunk<'a> {
+    Thinks(&'a str),
+    Says(&'a str),
+    Asks(Call<'a>),
+}
+
+struct Call<'a> {
+    index: usize,
+    id: String,
+    name: &'a str,
+    arguments: String,
+}
+
+/// What follows the last chunk.
+enum Last<'a> {
+    /// A record that is no JSON.
+    Garbage,
+    /// An error object.
+    Complaint,
+    Nothing,
+    Finish(Finish<'a>),
+}
+
+/// Why a model ends its answer.
+enum Finish<'a> {
+    /// It has said what it had to say.
+    Said,
+    /// It waits for its tools.
+    Asked,
+    /// For what the entry says, in the words of chat completions.
+    Named(&'a str),
+}
+
+impl<'a> Last<'a> {
+    fn of(entry: &'a Entry, fault: &Fault) -> Self {
+        if fault.bad_json {
+            return Self::Garbage;
+        }
+        if fault.error_in_stream {
+            return Self::Complaint;
+        }
+        if fault.eof_without_finish {
+            return Self::Nothing;
+        }
+        Self::Finish(match entry.finish.as_deref() {
+            Some(name) => Finish::Named(name),
+            None if entry.asks.is_empty() => Finish::Said,
+            None => Finish::Asked,
+        })
+    }
 }
 
 /// How many chunks are sent, and what follows them. A fault after more chunks than there are comes
@@ -209,35 +292,24 @@ fn cut_off(fault: &Fault, chunks: usize) -> (usize, End) {
     }
 }
 
-/// What the model thinks, says and asks for, in chunks.
-fn deltas<'a>(entry: &'a Entry, fault: &Fault, question: &Question) -> Vec<Delta<'a>> {
-    let thinks = texts(entry.thinks.as_ref())
-        .iter()
-        .map(|text| Delta { reasoning: Some(text), ..Delta::default() });
-    let says = texts(entry.says.as_ref())
-        .iter()
-        .map(|text| Delta { content: Some(text), ..Delta::default() });
-    let asks = entry.asks.iter().enumerate().map(|(index, ask)| {
+fn chunks<'a>(entry: &'a Entry, fault: &Fault, question: &Question) -> Vec<Chunk<'a>> {
+    let call = |(index, ask): (usize, &'a Ask)| {
         let place = if fault.duplicate_tool_ids { 0 } else { index };
-        let arguments = if fault.bad_arguments {
-            BAD_ARGUMENTS.to_owned()
-        } else {
-            Value::Object(ask.args.clone()).to_string()
-        };
-        let call = json!([{
-            "index": index,
+        Chunk::Asks(Call {
+            index,
             // Counted over the conversation, as servers' own ids differ over all of it.
-            "id": format!("call_{}", question.calls + place + 1),
-            "type": "function",
-            "function": {"name": ask.tool, "arguments": arguments},
-        }]);
-        Delta { tool_calls: Some(call), ..Delta::default() }
-    });
-    let mut deltas: Vec<Delta<'_>> = thinks.chain(says).chain(asks).collect();
-    if let Some(first) = deltas.first_mut() {
-        first.role = Some("assistant");
-    }
-    deltas
+            id: format!("call_{}", question.calls + place + 1),
+            name: &ask.tool,
+            arguments: if fault.bad_arguments {
+                BAD_ARGUMENTS.to_owned()
+            } else {
+                Value::Object(ask.args.clone()).to_string()
+            },
+        })
+    };
+    let thinks = texts(entry.thinks.as_ref()).iter().map(|text| Chunk::Thinks(text));
+    let says = texts(entry.says.as_ref()).iter().map(|text| Chunk::Says(text));
+    thinks.chain(says).chain(entry.asks.iter().enumerate().map(call)).collect()
 }
 
 fn texts(chunks: Option<&Chunks>) -> &[String] {
@@ -246,94 +318,6 @@ fn texts(chunks: Option<&Chunks>) -> &[String] {
         Some(Chunks::Many(texts)) => texts,
         None => &[],
     }
-}
-
-/// The records after the last chunk.
-fn closing(entry: &Entry, fault: &Fault, question: &Question, id: &str) -> Vec<Piece> {
-    let now = |data: &str| record(Duration::ZERO, data);
-    if fault.bad_json {
-        return vec![now("{\"choices\": [")];
-    }
-    if fault.error_in_stream {
-        let error = json!({"error": {"message": COMPLAINT, "type": "server_error", "code": null}});
-        return vec![now(&error.to_string())];
-    }
-    if fault.eof_without_finish {
-        return Vec::new();
-    }
-    let usual = if entry.asks.is_empty() { "stop" } else { "tool_calls" };
-    let finish = entry.finish.as_deref().unwrap_or(usual);
-    let last = chunk(question, id, Delta::default(), Some(finish));
-    let mut records = vec![now(&last.json())];
-    if let Some(usage) = entry.usage {
-        let usage = json!({
-            "prompt_tokens": usage.input,
-            "completion_tokens": usage.output,
-            "total_tokens": usage.input.saturating_add(usage.output),
-        });
-        let counts = Chunk { choices: Vec::new(), usage: Some(usage), ..last };
-        records.push(now(&counts.json()));
-    }
-    records.push(now("[DONE]"));
-    records
-}
-
-/// One record as it is written. Types, not JSON values: a load writes hundreds of thousands.
-#[derive(Serialize)]
-struct Chunk<'a> {
-    id: &'a str,
-    object: &'static str,
-    created: u64,
-    model: &'a str,
-    choices: Vec<Choice<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct Choice<'a> {
-    index: u64,
-    delta: Delta<'a>,
-    finish_reason: Option<&'a str>,
-}
-
-#[derive(Default, Serialize)]
-struct Delta<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-}
-
-impl Chunk<'_> {
-    fn json(&self) -> String {
-        serde_json::to_string(self).expect("strings, numbers and JSON values always serialise")
-    }
-}
-
-fn chunk<'a>(
-    question: &'a Question,
-    id: &'a str,
-    delta: Delta<'a>,
-    finish_reason: Option<&'a str>,
-) -> Chunk<'a> {
-    Chunk {
-        id,
-        object: "chat.completion.chunk",
-        // A script has no clock.
-        created: 0,
-        model: &question.model,
-        choices: vec![Choice { index: 0, delta, finish_reason }],
-        usage: None,
-    }
-}
-
-fn record(wait: Duration, data: &str) -> Piece {
-    Piece { wait, bytes: format!("data: {data}\n\n").into() }
 }
 
 fn content_type(value: &'static str) -> HeaderMap {

@@ -1,0 +1,111 @@
+//! What a script looks at in a request to a model, in either wire.
+//! Pure. It reads requests that our own wire code wrote and those of any other client.
+
+mod anthropic; // messages
+mod openai; // chat completions
+
+use bytes::Bytes;
+use http::{Method, Request};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The header that names the agent that asks.
+pub const AGENT_HEADER: &str = "x-nexus-agent";
+
+/// In which words a model is asked, and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// Chat completions.
+    Openai,
+    /// Messages.
+    Anthropic,
+}
+
+impl Wire {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Openai => "chat completions",
+            Self::Anthropic => "messages",
+        }
+    }
+
+    /// Who asks in one of the wires posts to a path of its own, wherever the base URL leads.
+    fn of(request: &Request<Bytes>) -> Option<Self> {
+        let path = request.uri().path();
+        match *request.method() {
+            Method::POST if path.ends_with("/chat/completions") => Some(Self::Openai),
+            Method::POST if path.ends_with("/messages") => Some(Self::Anthropic),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub wire: Wire,
+    /// Empty where the request does not say.
+    pub agent: String,
+    /// The model as it stands in the request.
+    pub model: String,
+    /// How many messages the model was shown, the system prompt included.
+    pub messages: usize,
+    /// Tool calls in these messages.
+    pub calls: usize,
+    /// The text of the last message.
+    pub last_message: String,
+    /// A hash of the messages as they were sent, the same on every machine and in every version.
+    pub digest: u64,
+}
+
+/// The request is none to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoQuestion {
+    #[error("only POST /chat/completions and POST /messages are answered here")]
+    Path,
+    #[error("the request is no {} request", wire.name())]
+    Body { wire: Wire },
+}
+
+/// What the body of a request says, in the same words for both wires.
+struct Shown {
+    model: String,
+    messages: usize,
+    calls: usize,
+    last_message: String,
+    digest: u64,
+}
+
+impl Question {
+    pub fn read(request: &Request<Bytes>) -> Result<Self, NoQuestion> {
+        let wire = Wire::of(request).ok_or(NoQuestion::Path)?;
+        let shown = match wire {
+            Wire::Openai => openai::read(request.body()),
+            Wire::Anthropic => anthropic::read(request.body()),
+        };
+        let Shown { model, messages, calls, last_message, digest } =
+            shown.map_err(|_unreadable| NoQuestion::Body { wire })?;
+        let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
+        let agent = agent.unwrap_or_default().to_owned();
+        Ok(Self { wire, agent, model, messages, calls, last_message, digest })
+    }
+}
+
+/// The text of a content, which comes whole or in parts.
+fn text(content: &RawValue) -> String {
+    match serde_json::from_str(content.get()).unwrap_or_default() {
+        Value::String(text) => text,
+        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
+}
+
+/// FNV-1a. The standard library's hasher may change with the compiler, and transcripts may not.
+fn digest(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+#[path = "question_tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+//! Answers as chat completions: the records of a stream, and the body of an error. Pure.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{COMPLAINT, Chunk, Finish, Last, Records, Said};
+use crate::provider::script::{Question, ScriptUsage};
+
+pub(super) fn complaint(message: &str) -> String {
+    json!({"error": {"message": message, "type": "script_error", "param": null, "code": null}})
+        .to_string()
+}
+
+pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
+    let writer =
+        Writer { model: &question.model, id: format!("chatcmpl-{:016x}", question.digest) };
+    let mut deltas: Vec<Delta<'_>> = said.chunks.iter().map(delta).collect();
+    if let Some(first) = deltas.first_mut() {
+        first.role = Some("assistant");
+    }
+    let chunks = deltas.into_iter().map(|delta| writer.chunk(delta, None)).collect();
+    let closing = match &said.last {
+        Last::Garbage => vec![record("{\"choices\": [")],
+        Last::Complaint => {
+            let error = json!({"message": COMPLAINT, "type": "server_error", "code": null});
+            vec![record(&json!({ "error": error }).to_string())]
+        }
+        Last::Nothing => Vec::new(),
+        Last::Finish(why) => {
+            let finish = match why {
+                Finish::Said => "stop",
+                Finish::Asked => "tool_calls",
+                Finish::Named(name) => name,
+            };
+            let end = writer.chunk(Delta::default(), Some(finish));
+            let usage = said.usage.map(|usage| writer.usage(usage));
+            std::iter::once(end).chain(usage).chain([record("[DONE]")]).collect()
+        }
+    };
+    Records { opening: Vec::new(), chunks, closing }
+}
+
+/// What all records of an answer have in common.
+struct Writer<'a> {
+    model: &'a str,
+    id: String,
+}
+
+/// One record as it is written. Types, not JSON values: a load writes hundreds of thousands.
+#[derive(Serialize)]
+struct WireChunk<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: Vec<Choice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: u64,
+    delta: Delta<'a>,
+    finish_reason: Option<&'a str>,
+}
+
+#[derive(Default, Serialize)]
+struct Delta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+}
+
+impl Writer<'_> {
+    fn chunk(&self, delta: Delta<'_>, finish_reason: Option<&str>) -> String {
+        self.record(vec![Choice { index: 0, delta, finish_reason }], None)
+    }
+
+    fn usage(&self, usage: ScriptUsage) -> String {
+        let usage = json!({
+            "prompt_tokens": usage.input,
+            "completion_tokens": usage.output,
+            "total_tokens": usage.input.saturating_add(usage.output),
+        });
+        self.record(Vec::new(), Some(usage))
+    }
+
+    fn record(&self, choices: Vec<Choice<'_>>, usage: Option<Value>) -> String {
+        let chunk = WireChunk {
+            id: &self.id,
+            object: "chat.completion.chunk",
+            // A script has no clock.
+            created: 0,
+            model: self.model,
+            choices,
+            usage,
+        };
+        record(
+            &serde_json::to_string(&chunk)
+                .expect("strings, numbers and JSON values always serialise"),
+        )
+    }
+}
+
+fn delta<'a>(chunk: &Chunk<'a>) -> Delta<'a> {
+    match chunk {
+        Chunk::Thinks(text) => Delta { reasoning: Some(text), ..Delta::default() },
+        Chunk::Says(text) => Delta { content: Some(text), ..Delta::default() },
+        Chunk::Asks(call) => {
+            let call = json!([{
+                "index": call.index,
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }]);
+            Delta { tool_calls: Some(call), ..Delta::default() }
+        }
+    }
+}
+
+fn record(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
