@@ -44,7 +44,7 @@ pub fn now() -> Duration {
     machine::elapsed()
 }
 
-/// Adds the host of the models and returns its base URL.
+/// Adds the host of the models and returns the URL of its root.
 pub fn add_models(
     sim: &mut Sim<'_>,
     models: &Arc<Scripted>,
@@ -62,5 +62,5 @@ pub fn add_models(
             Ok(())
         }
     });
-    format!("http://{}:{MODEL_PORT}/v1", sim.lookup(MODEL))
+    format!("http://{}:{MODEL_PORT}", sim.lookup(MODEL))
 }

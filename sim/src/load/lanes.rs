@@ -49,11 +49,11 @@ pub fn turmoil(load: &Load, seed: u64) -> Result<Carried, LoadError> {
     let mut sim = hosts::simulation(seed);
     let models = Arc::new(Scripted::new(load.script(), [].into()));
     let observer: Arc<dyn Observer> = Arc::new(Unwatched);
-    let base_url = hosts::add_models(&mut sim, &models, &observer, &Traffic::default());
+    let root = hosts::add_models(&mut sim, &models, &observer, &Traffic::default());
     let signals = Arc::new(Raised::default());
     let machine = machine(Arc::new(TurmoilNet::default()), VirtualClock::new(hosts::now), &signals);
     let world = machine.world(server_seed(seed));
-    let config = config(load, over_http(&base_url))?;
+    let config = config(load, over_http(&format!("{root}/v1")))?;
     let (tell, told) = oneshot::channel();
     sim.client(SERVER, async move {
         let server = Server::bind(world, settings(config)).await?;

@@ -76,9 +76,9 @@ impl Theatre {
             Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
         let watcher: Arc<dyn model::Observer> = Arc::clone(&watching) as _;
-        let base_url = hosts::add_models(&mut sim, &models, &watcher, &traffic);
+        let root = hosts::add_models(&mut sim, &models, &watcher, &traffic);
         let where_models_are = match scenario.wire {
-            Wire::Openai | Wire::Anthropic => base_url,
+            Wire::Openai | Wire::Anthropic => root,
             Wire::Script => SCRIPT.to_owned(),
         };
         let around = Around {

@@ -9,8 +9,8 @@ use super::place::{Place, Problems};
 
 const AGENT_HEADER: &str = "x-nexus-agent";
 
-/// The keys of config.json. `models` is where the models are: the model host's base URL or, with
-/// [`Wire::Script`], the path of the scenario on the server's disk.
+/// The keys of config.json. `models` is where the models are: the URL of the model host's root or,
+/// with [`Wire::Script`], the path of the scenario on the server's disk.
 pub(super) fn filled(config: &Map<String, Value>, wire: Wire, models: &str) -> Map<String, Value> {
     let mut config = config.clone();
     // The model host has an address of a private network, as every simulated host.
@@ -40,10 +40,13 @@ fn sim(wire: Wire, models: &str) -> Value {
 
 /// Leads a provider that asks over HTTP to the model host, which tells agents apart by a header.
 fn lead(provider: &mut Map<String, Value>, models: &str) {
-    if matches!(provider.get("type").and_then(Value::as_str), Some("demo" | "script")) {
-        return;
-    }
-    provider.insert("base_url".to_owned(), models.into());
+    // Where a wire's paths begin differs as it does with the real ones.
+    let base_url = match provider.get("type").and_then(Value::as_str) {
+        Some("demo" | "script") => return,
+        Some("anthropic") => models.to_owned(),
+        Some(_) | None => format!("{models}/v1"),
+    };
+    provider.insert("base_url".to_owned(), base_url.into());
     provider.insert("allow_insecure_http".to_owned(), true.into());
     let headers = provider.entry("headers").or_insert_with(|| json!({}));
     if let Some(headers) = headers.as_object_mut() {

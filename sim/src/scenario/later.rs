@@ -5,7 +5,6 @@ use super::place::Place;
 
 /// A key, how its value begins where only some values are meant, and what is missing.
 const LATER: &[(&str, &str, &str)] = &[
-    ("wire", "anthropic", "the Anthropic wire"),
     ("step.confirm", "", "confirmations"),
     ("fault.on", "fs:", "faults at a file operation"),
     ("mcp", "", "MCP servers"),

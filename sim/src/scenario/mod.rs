@@ -176,8 +176,8 @@ impl Scenario {
         }
     }
 
-    /// The configuration that the server reads. `models` is the model host's base URL or, with
-    /// [`Wire::Script`], the path of the scenario on the server's disk.
+    /// The configuration that the server reads. `models` is the URL of the model host's root or,
+    /// with [`Wire::Script`], the path of the scenario on the server's disk.
     pub fn config_json(&self, models: &str) -> Value {
         Value::Object(config::filled(&self.config, self.wire, models))
     }

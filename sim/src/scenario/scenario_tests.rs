@@ -127,17 +127,21 @@ fn the_first_scenario_has_no_problems() {
 #[test]
 fn models_are_found_where_the_run_has_them() {
     let scenario = Scenario::parse("s.toml", &first("x")).unwrap();
-    let sim = json!({
-        "type": "openai",
-        "auth_method": "none",
-        "models": { "default": { "id": "default" } },
-        "base_url": "http://model:1/v1",
-        "allow_insecure_http": true,
-        "headers": { "x-nexus-agent": "${agent_id}" },
-    });
-    let network = json!({ "allow_private": true });
-    let config = json!({ "network": network, "providers": { "sim": sim } });
-    assert_eq!(scenario.config_json("http://model:1/v1"), config);
+    let sim = |wire: &str, base_url: &str| {
+        let provider = json!({
+            "type": wire,
+            "auth_method": "none",
+            "models": { "default": { "id": "default" } },
+            "base_url": base_url,
+            "allow_insecure_http": true,
+            "headers": { "x-nexus-agent": "${agent_id}" },
+        });
+        json!({ "network": { "allow_private": true }, "providers": { "sim": provider } })
+    };
+    let root = "http://model:1";
+    assert_eq!(scenario.config_json(root), sim("openai", "http://model:1/v1"));
+    let scenario = Scenario { wire: Wire::Anthropic, ..scenario };
+    assert_eq!(scenario.config_json(root), sim("anthropic", root));
 }
 
 fn validator() -> Validator {

@@ -241,7 +241,7 @@ s.toml:35:6: fault[8].on: expected an event, a point or a file operation, found 
 
 #[test]
 fn what_comes_later_is_refused_by_name() {
-    let text = r#"wire = "anthropic"
+    let text = r#"
 [[step]]
 confirm = { tool = "t", decision = "deny" }
 [[fault]]
@@ -251,9 +251,7 @@ on = "fs:open:/x"
 [[mcp]]
 name = "m"
 "#;
-    let expected = "s.toml:3:1: wire: not yet: the Anthropic wire
-  hint: remove it; a later version has it
-s.toml:5:1: step[0].confirm: not yet: confirmations
+    let expected = "s.toml:5:1: step[0].confirm: not yet: confirmations
   hint: remove it; a later version has it
 s.toml:9:1: fault[0].on: not yet: faults at a file operation
   hint: remove it; a later version has it
