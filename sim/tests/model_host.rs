@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use nexus3::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
+use nexus3::config::{AuthMethod, Config, ModelConfig, ProviderConfig, ProviderKind};
 use nexus3::id::AgentId;
-use nexus3::message::Message;
+use nexus3::message::{Message, Usage};
 use nexus3::provider::script::{self, Fault};
 use nexus3::provider::{ModelEvent, ModelRequest, Models, ProviderError};
 use nexus3::world::{Net, World, real};
@@ -141,10 +141,19 @@ fn models(world: &World, provider: ProviderConfig) -> Models {
 }
 
 fn over_wire(world: &World, address: SocketAddr) -> Models {
+    over(world, ProviderKind::Vllm, format!("http://{address}/v1"))
+}
+
+fn over_messages(world: &World, address: SocketAddr) -> Models {
+    over(world, ProviderKind::Anthropic, format!("http://{address}"))
+}
+
+fn over(world: &World, kind: ProviderKind, base_url: String) -> Models {
     let provider = ProviderConfig {
-        base_url: Some(format!("http://{address}/v1")),
+        base_url: Some(base_url),
+        auth_method: Some(AuthMethod::None),
         headers: [("x-nexus-agent".to_owned(), "${agent_id}".into())].into(),
-        ..config(ProviderKind::Vllm)
+        ..config(kind)
     };
     models(world, provider)
 }
@@ -188,15 +197,40 @@ async fn every_entry_is_the_same_over_pipes_and_without_a_wire() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn every_entry_is_the_same_as_messages() {
+    for entry in PROMPT.iter().chain(SLOW) {
+        let file = script_file(&format!("[[model]]\n{entry}\n"));
+        let world = on_pipes();
+        let expected = ask(&without_wire(&world, &file), "main", "hi").await;
+        let running = host(&world, &file).await;
+        let outcome = ask(&over_messages(&world, running.address), "main", "hi").await;
+        assert_eq!(counted(outcome.0), expected.0, "{entry}");
+        assert_eq!(outcome.1, expected.1, "{entry}");
+        // The same words are not as many bytes.
+        if !entry.contains("drip") {
+            assert_eq!(outcome.2, expected.2, "{entry}");
+        }
+    }
+}
+
+/// Events without a usage of nothing, which messages always tell and chat completions never.
+fn counted(mut events: Vec<ModelEvent>) -> Vec<ModelEvent> {
+    events.retain(|event| *event != ModelEvent::Usage(Usage::default()));
+    events
+}
+
 #[tokio::test]
 async fn every_prompt_entry_is_the_same_over_real_sockets() {
     let world = real::world().expect("the machine opens");
     for entry in PROMPT {
         let file = script_file(&format!("[[model]]\n{entry}\n"));
         let (events, error, _) = ask(&without_wire(&world, &file), "main", "hi").await;
-        let running = host(&world, &file).await;
-        let outcome = ask(&over_wire(&world, running.address), "main", "hi").await;
-        assert_eq!((outcome.0, outcome.1), (events, error), "{entry}");
+        for over in [over_wire, over_messages] {
+            let running = host(&world, &file).await;
+            let outcome = ask(&over(&world, running.address), "main", "hi").await;
+            assert_eq!((counted(outcome.0), outcome.1), (events.clone(), error.clone()), "{entry}");
+        }
     }
 }
 
@@ -273,8 +307,12 @@ async fn a_request_that_no_entry_answers_fails_the_run() {
 }
 
 fn post(body: &str) -> String {
+    post_to("/v1/chat/completions", body)
+}
+
+fn post_to(path: &str, body: &str) -> String {
     let length = body.len();
-    format!("POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{body}")
+    format!("POST {path} HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{body}")
 }
 
 /// All that comes back on a fresh connection.
@@ -287,6 +325,26 @@ async fn raw(world: &World, address: SocketAddr, request: &str) -> String {
         .expect("the host closes")
         .expect("it is text");
     answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_answers_in_the_wire_it_is_asked_in() {
+    let file = script_file("[[model]]\nsays = \"a\"\ntimes = 2\n");
+    let world = on_pipes();
+    let running = host(&world, &file).await;
+    let hi = r#"{"model":"id","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+    let chat = raw(&world, running.address, &post(hi)).await;
+    assert!(chat.contains("\"delta\":{\"content\":\"a\""), "{chat}");
+    let messages = raw(&world, running.address, &post_to("/v1/messages", hi)).await;
+    assert!(messages.contains("event: content_block_delta\n"), "{messages}");
+    assert!(messages.contains("\"stop_reason\":\"end_turn\""), "{messages}");
+    let unmatched = raw(&world, running.address, &post_to("/v1/messages", hi)).await;
+    assert!(unmatched.starts_with("HTTP/1.1 500 "), "{unmatched}");
+    assert!(unmatched.contains("\"type\":\"api_error\""), "{unmatched}");
+    let asked = running.notes.0.lock().expect("no test panics here").clone();
+    let shown = |asked: &Asked| (asked.shown.messages, asked.shown.last.clone());
+    let shown: Vec<_> = asked.iter().map(shown).collect();
+    assert_eq!(shown, vec![(1, "hi".to_owned()); 3]);
 }
 
 #[tokio::test(start_paused = true)]
