@@ -1,5 +1,4 @@
-//! The chat completions wire against a real HTTP server, through the real machine's client.
-//! What each byte means is tested beside the wire's own code; here it crosses a socket.
+//! The chat completions wire against a real HTTP server: whole requests, compared byte for byte.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -65,6 +64,7 @@ fn config(base_url: String, key_file: PathBuf) -> Config {
         base_url: Some(base_url),
         api_key_file: Some(key_file),
         headers: [("X-Agent".to_owned(), "agent ${agent_id}".into())].into(),
+        max_retries: 0,
         request_timeout: 10.0,
         stream_idle_timeout: 10.0,
         models: [("m".to_owned(), model)].into(),

@@ -1,0 +1,161 @@
+//! A provider of either wire, asked once over real sockets.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use nexus3::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
+use nexus3::id::AgentId;
+use nexus3::message::Message;
+use nexus3::provider::{ModelEvent, ModelRequest, Models, ProviderError};
+use nexus3::world::{Chance, Use, World, real};
+use serde_json::{Value, json};
+
+pub const CANARY: &str = "sk-canary-0123456789";
+
+pub type Outcome = (Vec<ModelEvent>, Option<ProviderError>);
+
+#[derive(Clone, Copy, Debug)]
+pub enum Wire {
+    Completions,
+    Messages,
+}
+
+pub const WIRES: [Wire; 2] = [Wire::Completions, Wire::Messages];
+
+impl Wire {
+    pub fn kind(self) -> ProviderKind {
+        match self {
+            Self::Completions => ProviderKind::Vllm,
+            Self::Messages => ProviderKind::Anthropic,
+        }
+    }
+
+    /// A piece of an answer that says something.
+    pub fn says(self, text: &str) -> String {
+        record(&match self {
+            Self::Completions => json!({"choices": [{"delta": {"content": text}}]}),
+            Self::Messages => json!({"type": "content_block_delta", "index": 0,
+                                     "delta": {"type": "text_delta", "text": text}}),
+        })
+    }
+
+    /// The end of an answer, as the wire calls its reason.
+    pub fn ends(self, reason: Reason) -> String {
+        let (own, other) = match reason {
+            Reason::Done => ("stop", "end_turn"),
+            Reason::Length => ("length", "max_tokens"),
+        };
+        match self {
+            Self::Completions => {
+                let finish = json!({"choices": [{"delta": {}, "finish_reason": own}]});
+                format!("{}data: [DONE]\n\n", record(&finish))
+            }
+            Self::Messages => {
+                let delta = json!({"type": "message_delta", "delta": {"stop_reason": other}});
+                format!("{}{}", record(&delta), record(&json!({"type": "message_stop"})))
+            }
+        }
+    }
+
+    /// An error in place of the rest of an answer.
+    pub fn errs(self, message: &str) -> String {
+        record(&match self {
+            Self::Completions => json!({"error": {"message": message, "type": "server_error"}}),
+            Self::Messages => {
+                json!({"type": "error", "error": {"type": "api_error", "message": message}})
+            }
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Reason {
+    Done,
+    Length,
+}
+
+pub fn record(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+/// A provider of this wire at `base_url`, with a key that must not be seen.
+pub fn provider(wire: Wire, base_url: String) -> ProviderConfig {
+    ProviderConfig {
+        base_url: Some(base_url),
+        api_key_env: Some("PROVIDER_TEST_KEY".to_owned()),
+        ..named(wire.kind())
+    }
+}
+
+/// A provider of which only the type and one model are given.
+pub fn named(kind: ProviderKind) -> ProviderConfig {
+    ProviderConfig {
+        models: [("m".to_owned(), ModelConfig::of("m-1"))].into(),
+        ..ProviderConfig::of(kind)
+    }
+}
+
+/// This machine, with the canary for every key and no chance: repetitions come at once.
+pub fn world() -> World {
+    let mut world = real::world().expect("a test runs in a runtime");
+    world.chance = Arc::new(Least);
+    world.environment = Arc::new(Keys(Arc::clone(&world.environment)));
+    world
+}
+
+pub async fn ask(world: &World, provider: ProviderConfig) -> Outcome {
+    let providers = [("p".to_owned(), provider)].into();
+    let config = Config { providers, ..Config::default() };
+    let models = Models::new(world, &config, None).expect("the configuration is sound");
+    let model = models.resolve(Some("m")).expect("it is configured");
+    let mut stream = model.provider.stream(ModelRequest {
+        agent: AgentId::parse("main").expect("it is well formed"),
+        model: model.id.to_string(),
+        system: "Be brief.".into(),
+        messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
+        tools: Arc::new([]),
+        output_tokens_max: 7,
+        reasoning: false,
+    });
+    let mut events = Vec::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(event) => events.push(event),
+            Err(error) => return (events, Some(error)),
+        }
+    }
+    (events, None)
+}
+
+struct Least;
+
+impl Chance for Least {
+    fn fill(&self, _: Use, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+}
+
+/// An environment in which every key is the canary.
+struct Keys(Arc<dyn nexus3::world::Environment>);
+
+impl nexus3::world::Environment for Keys {
+    fn var(&self, name: &str) -> Option<String> {
+        if name.ends_with("_KEY") { Some(CANARY.to_owned()) } else { self.0.var(name) }
+    }
+
+    fn vars(&self) -> Vec<(String, String)> {
+        self.0.vars()
+    }
+
+    fn current_dir(&self) -> std::io::Result<std::path::PathBuf> {
+        self.0.current_dir()
+    }
+
+    fn home_dir(&self) -> Option<std::path::PathBuf> {
+        self.0.home_dir()
+    }
+
+    fn process_id(&self) -> u32 {
+        self.0.process_id()
+    }
+}
