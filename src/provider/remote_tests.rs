@@ -10,6 +10,7 @@ use crate::config::{ProviderConfig, ProviderKind};
 use crate::id::AgentId;
 use crate::limits::{ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
 use crate::message::{Message, Usage};
+use crate::provider::anthropic::Messages;
 use crate::provider::defaults::completions;
 use crate::provider::key::{Key, KeySource};
 use crate::provider::openai::Completions;
@@ -352,4 +353,74 @@ async fn repetition_ends_at_its_bound() {
         ..failure(Fault::Status, true, "answered HTTP 500")
     };
     assert_eq!(error, Some(expected));
+}
+
+/// An answer of each wire with text, a thought, a call and the counts of its tokens.
+fn whole_answers() -> [(Arc<dyn Wire>, String); 2] {
+    let completions = [
+        r#"{"choices":[{"delta":{"reasoning":"Hm, 世."}}]}"#,
+        r#"{"choices":[{"delta":{"content":"Grüße 🌍"}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":\"ß\"}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#,
+        "[DONE]",
+    ];
+    let messages = [
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":3}}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm, 世."}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Grüße 🌍"}}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"a","name":"read","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"p\":\"ß\"}"}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":1}}"#,
+        r#"{"type":"message_stop"}"#,
+    ];
+    let body = |records: &[&str]| -> String {
+        // Every way to end a line, and lines that say nothing.
+        let ends = ["\n\n", "\r\n\r\n", "\r\r", "\n: ping\n\n"];
+        let framed = records.iter().zip(ends.iter().cycle());
+        let framed: Vec<String> =
+            framed.map(|(data, end)| format!("event: e\ndata: {data}{end}")).collect();
+        framed.concat()
+    };
+    let of = |kind| ProviderConfig::of(kind);
+    [
+        (Arc::new(Completions::of(&of(ProviderKind::Vllm))), body(&completions)),
+        (Arc::new(Messages::of(&of(ProviderKind::Anthropic))), body(&messages)),
+    ]
+}
+
+async fn read_in(wire: Arc<dyn Wire>, pieces: Vec<Piece>) -> Outcome {
+    let config = ProviderConfig::of(ProviderKind::Vllm);
+    let defaults = completions("http://localhost:8000/v1", None);
+    let endpoint = Endpoint::new("p", &config, defaults, None).unwrap();
+    played(&Remote::new(seams(Replay::new([streamed(pieces)])), endpoint, wire)).await
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_split_of_the_bytes_gives_the_same_events(cuts in proptest::collection::vec(1_usize..40, 1..60)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let expected = vec![
+            ModelEvent::Reasoning("Hm, 世.".to_owned()),
+            ModelEvent::Text("Grüße 🌍".to_owned()),
+            ModelEvent::ToolCallStarted { index: 0, id: "a".to_owned(), name: "read".to_owned() },
+            ModelEvent::ToolCallDelta { index: 0, arguments: "{\"p\":\"ß\"}".to_owned() },
+            ModelEvent::Usage(Usage { input_tokens: 3, output_tokens: 1 }),
+            ModelEvent::Finished(FinishReason::ToolCalls),
+        ];
+        for (wire, body) in whole_answers() {
+            let mut rest = body.as_bytes();
+            let mut pieces = Vec::new();
+            for cut in cuts.iter().cycle() {
+                let (piece, more) = rest.split_at((*cut).min(rest.len()));
+                pieces.push(Piece::Bytes(piece.to_vec()));
+                rest = more;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            let outcome = runtime.block_on(read_in(wire, pieces));
+            proptest::prop_assert_eq!(outcome, (expected.clone(), None));
+        }
+    }
 }
