@@ -43,6 +43,8 @@ fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
         ("get_request", a, json!({"request_id": "r1"})),
         ("get_tokens", a, json!({})),
         ("get_context", a, json!({})),
+        ("get_model", a, json!({})),
+        ("set_model", a, json!({"model": "demo"})),
         ("get_messages", a, json!({"offset": 0, "limit": 100})),
         ("list_agents", None, json!({})),
         ("get_agent_summaries", None, json!({})),
@@ -178,6 +180,10 @@ fn events() -> Vec<What> {
         What::AgentCreated { parent_agent_id: parent_agent_id() },
         What::AgentDestroyed { parent_agent_id: None },
         What::AgentRestored { parent_agent_id: parent_agent_id() },
+        What::AgentUpdated {
+            parent_agent_id: None,
+            changed: Map::from_iter([(text("model"), json!("demo"))]),
+        },
         What::TurnQueued { position: 1 },
         What::TurnStarted {
             content: "hi".into(),
@@ -196,6 +202,7 @@ fn events() -> Vec<What> {
             error: Some(text("no")),
             output: String::new(),
         },
+        What::ProviderRetry { attempt: 1, after_ms: 7, reason: text("busy") },
         What::TurnCompleted {
             content: "done".into(),
             halted: false,
