@@ -259,19 +259,28 @@ impl AgentHandle {
     }
 
     pub async fn tokens(&self) -> Result<Tokens, Gone> {
-        self.tokens_with(self.status().model.clone()).await
+        let what = self.countable(self.status().model.clone()).await?;
+        Ok(tokens::count(self.0.shared.world.blocking.as_ref(), what).await)
     }
 
-    /// The tokens of the next request, were it to go to `model`.
-    pub async fn tokens_with(&self, model: Model) -> Result<Tokens, Gone> {
-        let messages = self.ask(Ask::Tokens).await?;
-        let what = Countable {
+    /// The tokens of the next request if it would be too long for `model`.
+    pub async fn too_long_for(&self, model: Model) -> Result<Option<Tokens>, Gone> {
+        let what = self.countable(model).await?;
+        // What is short enough in bytes need not be counted, which can take its time.
+        if what.surely_fits() {
+            return Ok(None);
+        }
+        let tokens = tokens::count(self.0.shared.world.blocking.as_ref(), what).await;
+        Ok(Some(tokens).filter(|tokens| tokens.total() > tokens.available))
+    }
+
+    async fn countable(&self, model: Model) -> Result<Countable, Gone> {
+        Ok(Countable {
             facts: Arc::clone(&self.0.facts),
             model,
             prompt: Arc::clone(&self.0.prompt_tokens),
-            messages,
-        };
-        Ok(tokens::count(self.0.shared.world.blocking.as_ref(), what).await)
+            messages: self.ask(Ask::Tokens).await?,
+        })
     }
 
     /// Has every request from the next one on go to `model`; `parent` is whose child the agent is.

@@ -57,6 +57,17 @@ pub async fn count(blocking: &dyn Blocking, what: Countable) -> Tokens {
 }
 
 impl Countable {
+    /// Whether it fits even if every byte were a token.
+    pub fn surely_fits(&self) -> bool {
+        let Self { facts, model, messages, .. } = self;
+        let tools = facts.tools.iter().map(|tool| {
+            tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+        });
+        let uncounted = messages.uncounted.iter().map(|entry| bytes(&entry.message));
+        let bytes = facts.system_prompt.len() + tools.sum::<usize>() + uncounted.sum::<usize>();
+        messages.counted.saturating_add(bytes as u64) <= available(model)
+    }
+
     fn count(&self) -> Tokens {
         let table = || table(&self.model.id);
         let prompt = self.prompt.get_or_init(|| PromptTokens::of(table(), &self.facts));
@@ -69,7 +80,7 @@ impl Countable {
             tools: prompt.tools,
             messages: self.messages.counted + uncounted.sum::<u64>(),
             budget: model.context_window,
-            available: model.context_window.saturating_sub(model.output_tokens_max),
+            available: available(model),
         }
     }
 }
@@ -82,6 +93,23 @@ impl PromptTokens {
                 + text(table, &tool.parameters.to_string())
         });
         Self { system: text(table, &facts.system_prompt), tools: tools.sum() }
+    }
+}
+
+fn available(model: &Model) -> u64 {
+    model.context_window.saturating_sub(model.output_tokens_max)
+}
+
+/// No less than the tokens of a message: a token has at least one byte.
+fn bytes(message: &Message) -> usize {
+    match message {
+        Message::User { content, .. } => content.len(),
+        Message::Tool { content, .. } => content.len(),
+        Message::Assistant { content, tool_calls, .. } => {
+            let calls =
+                tool_calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
+            content.len() + calls.sum::<usize>()
+        }
     }
 }
 

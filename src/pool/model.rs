@@ -21,9 +21,8 @@ impl Pool {
     /// Every request of the agent from the next one on goes to the model called `name`.
     pub async fn set_model(&self, agent: &AgentHandle, name: &str) -> Result<Model, SetModelError> {
         let model = self.models.resolve(Some(name))?;
-        let counted = agent.tokens_with(model.clone()).await;
-        let tokens = counted.map_err(|_gone| Unanswered::Gone)?;
-        if tokens.total() > tokens.available {
+        let too_long = agent.too_long_for(model.clone()).await;
+        if let Some(tokens) = too_long.map_err(|_gone| Unanswered::Gone)? {
             return Err(SetModelError::DoesNotFit {
                 name: model.name.to_string(),
                 total: tokens.total(),

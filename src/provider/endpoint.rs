@@ -2,6 +2,7 @@
 //! Built once from the configuration, where everything that can be wrong with it is refused.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -67,15 +68,14 @@ impl Endpoint {
         config: &ProviderConfig,
         defaults: Defaults,
         key: Option<Key>,
+        redactor: Arc<Redactor>,
     ) -> Result<Self, EndpointError> {
         let base_url = config.base_url.as_deref().or(defaults.base_url);
         let url = Url::new(base_url.ok_or(EndpointError::NoUrl)?, defaults.address, config)?;
-        let mut redactor = Redactor::default();
         let mut headers = Vec::new();
         for (name, value) in &config.headers {
             headers.push(configured_header(name, value.expose())?);
         }
-        redactor.hide_all(config, key.as_ref());
         let auth_method = config.auth_method.unwrap_or(defaults.auth_method);
         let endpoint = Self {
             authorization: authorization(auth_method, key.as_ref())?,

@@ -20,7 +20,8 @@ fn key() -> Key {
 }
 
 fn built(config: &ProviderConfig) -> Result<Endpoint, EndpointError> {
-    Endpoint::new("p", config, defaults(config.kind), Some(key()))
+    let redactor = Arc::default();
+    Endpoint::new("p", config, defaults(config.kind), Some(key()), redactor)
 }
 
 fn defaults(kind: ProviderKind) -> Defaults {

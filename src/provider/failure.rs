@@ -1,6 +1,7 @@
 //! What went wrong in an exchange, told apart and in our own words, and what may mend it.
 //! Pure. A provider's words are shortened, put on one line and freed of secrets before they are shown.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -54,7 +55,8 @@ pub(super) enum Forwarded {
 pub(super) struct Failures {
     pub(super) provider: String,
     pub(super) key_source: Option<KeySource>,
-    pub(super) redactor: Redactor,
+    /// All secrets, not just this provider's: what is quoted may hold the key of another.
+    pub(super) redactor: Arc<Redactor>,
 }
 
 impl Failures {

@@ -173,12 +173,13 @@ impl Models {
             secrets.hide_all(provider, key.as_ref());
             keyed.push((name, provider, key));
         }
-        let watch = traffic.map(|traffic| Watch::new(traffic, secrets));
+        let secrets = Arc::new(secrets);
+        let watch = traffic.map(|traffic| Watch::new(traffic, Arc::clone(&secrets)));
         for (name, provider, key) in keyed {
             let terms = terms::of(keys.fs, name, provider, &config.network)?;
             let http = Arc::clone(&seams.http).with(&terms);
             let seams = Seams { http, chance: Arc::clone(&seams.chance) };
-            let built = build_provider(&seams, keys.fs, name, provider, key)?;
+            let built = build_provider(&seams, keys.fs, name, provider, key, &secrets)?;
             models.add(name, provider, built.watched(watch.as_ref()))?;
         }
         if let Some(model) = models.by_alias.values().next() {
@@ -321,12 +322,14 @@ fn build_provider(
     name: &str,
     config: &ProviderConfig,
     key: Option<Key>,
+    secrets: &Arc<Redactor>,
 ) -> Result<Built, ModelError> {
     let unusable = |source| ModelError::Provider { provider: name.to_owned(), source };
     match Way::of(config.kind) {
         Way::BuiltIn => Ok(Built::Demo),
         Way::Remote(defaults) => {
-            let endpoint = Endpoint::new(name, config, defaults, key).map_err(unusable)?;
+            let endpoint = Endpoint::new(name, config, defaults, key, Arc::clone(secrets))
+                .map_err(unusable)?;
             let wire: Arc<dyn Wire> = match defaults.address {
                 Address::Completions | Address::Deployment { .. } => {
                     Arc::new(Completions::of(config))

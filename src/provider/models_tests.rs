@@ -227,7 +227,12 @@ async fn a_key_is_in_no_error_and_no_debug_print() {
         content_type: "application/json",
         body: vec![crate::provider::replay::Piece::Bytes(body.into_bytes())],
     }]);
-    let models = built_over(replay, &Config::default(), &[("OPENAI_API_KEY", CANARY)]).unwrap();
+    // The provider that is asked quotes the key of the other one.
+    let openai = provider(ProviderKind::Openai, &[("own", "m")]);
+    let router = provider(ProviderKind::Openrouter, &[("other", "n")]);
+    let keys = [("OPENAI_API_KEY", "sk-other-98765"), ("OPENROUTER_API_KEY", CANARY)];
+    let config = config([("openai", openai), ("router", router)]);
+    let models = built_over(replay, &config, &keys).unwrap();
     let model = models.resolve(None).unwrap();
     let request = ModelRequest {
         agent: AgentId::parse("main").unwrap(),

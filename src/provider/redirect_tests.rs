@@ -9,7 +9,8 @@ use crate::provider::defaults::{Way, completions};
 fn endpoint() -> Endpoint {
     let config = ProviderConfig::of(ProviderKind::Openai);
     assert!(matches!(Way::of(config.kind), Way::Remote(_)));
-    Endpoint::new("p", &config, completions("https://old.example/v1", None), None).unwrap()
+    let secrets = std::sync::Arc::default();
+    Endpoint::new("p", &config, completions("https://old.example/v1", None), None, secrets).unwrap()
 }
 
 fn request() -> Request<Bytes> {

@@ -12,7 +12,7 @@ use crate::limits::{ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
 use crate::message::{Message, Usage};
 use crate::provider::anthropic::Messages;
 use crate::provider::defaults::completions;
-use crate::provider::key::{Key, KeySource};
+use crate::provider::key::{Key, KeySource, Redactor};
 use crate::provider::openai::Completions;
 use crate::provider::replay::{Piece, Replay, Script, seams};
 use crate::provider::{Fault, FinishReason};
@@ -39,7 +39,9 @@ fn patient(replay: &Arc<Replay>, max_retries: u32) -> Remote {
         source: KeySource::Variable("SOME_KEY".to_owned()),
     };
     let defaults = completions("http://localhost:8000/v1", None);
-    let endpoint = Endpoint::new("p", &config, defaults, Some(key)).unwrap();
+    let mut secrets = Redactor::default();
+    secrets.hide_key(CANARY);
+    let endpoint = Endpoint::new("p", &config, defaults, Some(key), Arc::new(secrets)).unwrap();
     Remote::new(seams(replay.clone()), endpoint, Arc::new(Completions::of(&config)))
 }
 
@@ -392,7 +394,7 @@ fn whole_answers() -> [(Arc<dyn Wire>, String); 2] {
 async fn read_in(wire: Arc<dyn Wire>, pieces: Vec<Piece>) -> Outcome {
     let config = ProviderConfig::of(ProviderKind::Vllm);
     let defaults = completions("http://localhost:8000/v1", None);
-    let endpoint = Endpoint::new("p", &config, defaults, None).unwrap();
+    let endpoint = Endpoint::new("p", &config, defaults, None, Arc::default()).unwrap();
     played(&Remote::new(seams(Replay::new([streamed(pieces)])), endpoint, wire)).await
 }
 

@@ -84,8 +84,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(traffic: Arc<dyn Traffic>, secrets: Redactor) -> Self {
-        Self { traffic, secrets: Arc::new(secrets), exchanges: Arc::default() }
+    pub(super) fn new(traffic: Arc<dyn Traffic>, secrets: Arc<Redactor>) -> Self {
+        Self { traffic, secrets, exchanges: Arc::default() }
     }
 
     pub(super) fn exchange(&self, provider: &str, request: &ModelRequest) -> Tap {

@@ -58,7 +58,7 @@ fn over(
         headers: [(AGENT_HEADER.to_owned(), "${agent_id}".into())].into(),
         ..config.clone()
     };
-    let endpoint = Endpoint::new(name, &config, completions(BASE_URL, None), None)?;
+    let endpoint = Endpoint::new(name, &config, completions(BASE_URL, None), None, Arc::default())?;
     let seams = Seams { http, chance: Arc::clone(chance) };
     Ok(Remote::new(seams, endpoint, Arc::new(Completions::of(&config))))
 }
