@@ -104,6 +104,32 @@ fn an_ended_request_keeps_its_outcome() {
     assert_eq!(answers.on(&ended("no"), &run.seen()), found);
 }
 
+#[test]
+fn an_end_that_could_not_be_written_is_closed_by_the_next_start_alone() {
+    let failed = |kind: &str, start| {
+        let data = Some(serde_json::json!({ "kind": kind }));
+        let error = Some(ErrorObject { data, ..error(-32000) });
+        let known = GetRequestResult { error, ..known(RequestStatus::Failed, None) };
+        let Observation::Answered(answer) =
+            answered("get_request", Some("scout"), serde_json::to_value(known).unwrap())
+        else {
+            panic!("it is an answer");
+        };
+        Observation::Answered(Answer { server_start: start, ..answer })
+    };
+    let run = run(Told::Nothing);
+    let told = |observations: &[Observation]| {
+        let mut answers = Answers::default();
+        let found = observations.iter().flat_map(|seen| answers.on(seen, &run.seen()));
+        found.count()
+    };
+    let (lost, closed) = (|start| failed("storage", start), |start| failed("interrupted", start));
+    assert_eq!(told(&[lost(1), lost(1), closed(2), closed(3)]), 0);
+    assert_eq!(told(&[lost(1), closed(1)]), 1, "the same run does not think twice");
+    assert_eq!(told(&[lost(1), closed(2), lost(3)]), 1, "what is closed stays closed");
+    assert_eq!(told(&[closed(1), lost(2)]), 1, "what is written stays written");
+}
+
 fn at_rest(run: &Run, events: &[(&str, What)], known: Option<GetRequestResult>) -> Vec<String> {
     let mut survey = survey("scout", &[]);
     survey.requests.insert((AgentId::parse("scout").unwrap(), request("r1")), known);
