@@ -156,7 +156,15 @@ fn without_configuration_a_key_chooses_its_provider() {
     let id = "openai/gpt-4.1";
     let openrouter = (id, "openrouter", id, 131_072, 4096);
     let both = [("OPENROUTER_API_KEY", CANARY), ("OPENAI_API_KEY", CANARY)];
-    for (variables, expected) in [(&both[1..], openai), (&both[..1], openrouter), (&both, openai)] {
+    let claude = "claude-sonnet-4-5";
+    let anthropic = (claude, "anthropic", claude, 131_072, 4096);
+    let third = [("ANTHROPIC_API_KEY", CANARY)];
+    for (variables, expected) in [
+        (&both[1..], openai),
+        (&both[..1], openrouter),
+        (&both[..], openai),
+        (&third[..], anthropic),
+    ] {
         let models = built(&Config::default(), variables).unwrap();
         assert_eq!(facts(&models.resolve(None).unwrap()), expected);
     }

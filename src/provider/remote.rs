@@ -109,21 +109,24 @@ impl Exchange {
 
     fn on_broken(&mut self, broke: Broke) -> Result<ModelEvent, ProviderError> {
         let Broke { error, cure } = broke;
-        match cure {
-            Cure::Wait { asked_for } if self.attempts <= self.remote.endpoint.retries_max => {
-                let fraction = self.remote.seams.chance.fraction(Use::Jitter);
-                let after = retry::wait(self.attempts, asked_for, fraction);
-                let retry = Retry { attempt: self.attempts, after, reason: error.message };
-                self.attempts += 1;
-                self.wait = Some(after);
-                self.attempt = Some(self.remote.attempt(&self.request, self.sent.clone()));
-                Ok(ModelEvent::Retry(retry))
-            }
-            Cure::Wait { .. } | Cure::Fresh | Cure::None => {
-                self.attempt = None;
-                Err(ProviderError { attempts: self.attempts, ..error })
-            }
-        }
+        let asked_for = match cure {
+            Cure::Wait { asked_for } => Some(asked_for),
+            Cure::Fresh => Some(None),
+            Cure::None => None,
+        };
+        let Some(asked_for) =
+            asked_for.filter(|_| self.attempts <= self.remote.endpoint.retries_max)
+        else {
+            self.attempt = None;
+            return Err(ProviderError { attempts: self.attempts, ..error });
+        };
+        let fraction = self.remote.seams.chance.fraction(Use::Jitter);
+        let after = retry::wait(self.attempts, asked_for, fraction);
+        let retry = Retry { attempt: self.attempts, after, reason: error.message };
+        self.attempts += 1;
+        self.wait = Some(after);
+        self.attempt = Some(self.remote.attempt(&self.request, self.sent.clone()));
+        Ok(ModelEvent::Retry(retry))
     }
 }
 

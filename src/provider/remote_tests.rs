@@ -357,6 +357,21 @@ async fn repetition_ends_at_its_bound() {
     assert_eq!(error, Some(expected));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_kept_connection_that_was_given_up_costs_no_attempt() {
+    let stale = || Script::Fault(HttpFault::Stale);
+    let replay = Replay::new([stale(), answered()]);
+    let begun = Instant::now();
+    assert_eq!(played(&patient(&replay, 0)).await, whole());
+    assert_eq!(begun.elapsed(), Duration::ZERO, "nobody waits for a fresh one");
+    let asked = replay.asked();
+    let connections: Vec<_> = asked.iter().map(Connection::of).collect();
+    assert_eq!(connections, [Connection::Kept, Connection::Fresh]);
+    let (events, error) = played(&patient(&Replay::new([stale(), stale()]), 0)).await;
+    let expected = failure(Fault::Reset, true, "closed a kept connection before it answered");
+    assert_eq!((events, error), (Vec::new(), Some(expected)), "once is enough");
+}
+
 /// An answer of each wire with text, a thought, a call and the counts of its tokens.
 fn whole_answers() -> [(Arc<dyn Wire>, String); 2] {
     let completions = [
