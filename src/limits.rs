@@ -157,6 +157,9 @@ pub const HTTP_IDLE_CONNECTION_MAX: Duration = Duration::from_secs(50);
 pub const HTTP_KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
 pub const HTTP_KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
 pub const HTTP_KEEP_ALIVE_PROBES_MAX: u32 = 3;
+/// What may follow the closing record of an answer, in bytes and time, for its connection to be kept.
+pub const BODY_REST_BYTES_MAX: usize = 4 * KIB;
+pub const BODY_REST_MAX: Duration = Duration::from_secs(1);
 /// A file with certificates of authorities.
 pub const CA_FILE_BYTES_MAX: u64 = MIB as u64;
 /// A file that holds a provider's key.

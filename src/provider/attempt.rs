@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use http::{HeaderMap, Request, header};
 use tokio::time::timeout;
 
@@ -17,7 +17,7 @@ use super::redirect;
 use super::retry;
 use super::traffic::{BodyEnd, Tap};
 use super::wire::{Answer, AnswerError, Progress, Wire};
-use crate::limits::{ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
+use crate::limits::{BODY_REST_BYTES_MAX, BODY_REST_MAX, ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
 use crate::sse::SseParser;
 use crate::world::{Http, HttpBody, HttpError, HttpResponse};
 
@@ -153,9 +153,7 @@ impl Attempt {
             match reading.answer.on_record(record, &mut self.ready) {
                 Ok(Progress::More) => {}
                 Ok(Progress::Done) => {
-                    // A body that was read to its end leaves its connection to the next request.
-                    // Its end comes with the closing record as a rule; nobody waits for it.
-                    let _ = next_bytes(&mut reading.body).now_or_never();
+                    tokio::spawn(drained(reading.body));
                     return self.finish(reading.answer.as_ref());
                 }
                 Err(error) => return Err(self.wrong(reading.answer.as_ref(), &error)),
@@ -221,6 +219,19 @@ async fn next_bytes(body: &mut HttpBody) -> Option<Result<Bytes, HttpError>> {
             other => return other,
         }
     }
+}
+
+/// Reads what follows the closing record, which is the end of the body as a rule: only a connection
+/// whose answer was read whole serves the next request. Nobody waits for it.
+async fn drained(mut body: HttpBody) {
+    let end = async {
+        let mut bytes_left = BODY_REST_BYTES_MAX;
+        while let Some(Ok(bytes)) = body.next().await {
+            bytes_left = bytes_left.checked_sub(bytes.len())?;
+        }
+        Some(())
+    };
+    let _ = timeout(BODY_REST_MAX, end).await;
 }
 
 /// Whether the answer is one document. Anything else is read as a stream: not every server that

@@ -116,8 +116,6 @@ async fn connection(stream: Box<dyn Stream>, desk: Arc<Desk>) {
     let served = http1::Builder::new()
         // The simulation has its own clock.
         .auto_date_header(false)
-        // Which connection a client takes from its pool would depend on its timing.
-        .keep_alive(false)
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_RECEIVE_MAX)
         .serve_connection(TokioIo::new(stream), handler);
