@@ -147,6 +147,8 @@ pub const PROVIDER_BACKOFF_FIRST: Duration = Duration::from_millis(500);
 pub const PROVIDER_BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// What a provider may ask for at most.
 pub const PROVIDER_RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
+/// The name of a model, as its provider knows it.
+pub const MODEL_ID_BYTES_MAX: usize = 256;
 /// How often one request follows a provider that sends it elsewhere.
 pub const PROVIDER_REDIRECTS_MAX: u32 = 3;
 /// Connections to one host that are kept for later requests.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::conversation::{Conversation, MessageTokens};
 use super::handle::{Context, Retire, SendError, SendRequest, Status};
 use super::journal::Journal;
-use super::outbox::{Entry, NotWritten, Outbox, Then, Work};
+use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
 use super::requests::{AcceptReply, Known, Requests, State};
 use super::turn::{Effect, Input, Stop, Turn};
@@ -35,7 +35,7 @@ pub enum Ask {
     Context(oneshot::Sender<Context>),
     Tokens(oneshot::Sender<MessageTokens>),
     /// With the agent's parent, which the event names.
-    SetModel(Box<(Model, Option<AgentId>)>, oneshot::Sender<Result<(), NotWritten>>),
+    SetModel(Box<(Model, Option<AgentId>)>, oneshot::Sender<Result<(), NotChanged>>),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
     /// Takes a retirement back.
@@ -201,8 +201,13 @@ impl Agent {
     fn on_set_model(
         &mut self,
         (model, parent_agent_id): (Model, Option<AgentId>),
-        reply: oneshot::Sender<Result<(), NotWritten>>,
+        reply: oneshot::Sender<Result<(), NotChanged>>,
     ) {
+        if self.retirement.is_some() {
+            // What is written after the agent's end would be its last event.
+            let _ = reply.send(Err(NotChanged::Retiring));
+            return;
+        }
         let writes = self.journal().model_set(&model.name, parent_agent_id);
         let then = Then::Model(Box::new(model), reply);
         self.outbox.push(Entry { request: None, writes, then });

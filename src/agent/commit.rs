@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::actor::Agent;
-use super::outbox::{Entry, NotWritten, Then, Work};
+use super::outbox::{Entry, NotChanged, Then, Work};
 use super::outcome::{Failure, Outcome};
 use super::turn::{Input, Stop};
 use super::work;
@@ -108,7 +108,7 @@ impl Agent {
                 }
                 Then::Model(_, reply) => {
                     entry.writes.clear();
-                    let _ = reply.send(Err(NotWritten));
+                    let _ = reply.send(Err(NotChanged::Storage));
                     Then::Nothing
                 }
                 Then::Accept => panic!("what was new has been refused"),

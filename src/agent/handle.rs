@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
-use super::outbox::NotWritten;
+use super::outbox::NotChanged;
 use super::outcome::{CancelReason, Outcome};
 use super::requests::State;
 use super::shown::Shown;
@@ -110,6 +110,8 @@ pub enum Unanswered {
     Gone,
     #[error("the record could not be read or written")]
     Storage,
+    #[error("the agent takes no changes any more")]
+    Retiring,
 }
 
 /// The agent's task has ended.
@@ -286,7 +288,10 @@ impl AgentHandle {
     /// Has every request from the next one on go to `model`; `parent` is whose child the agent is.
     pub async fn set_model(&self, model: Model, parent: Option<AgentId>) -> Result<(), Unanswered> {
         let asked = self.ask(|reply| Ask::SetModel(Box::new((model, parent)), reply)).await;
-        asked.map_err(|Gone| Unanswered::Gone)?.map_err(|NotWritten| Unanswered::Storage)
+        asked.map_err(|Gone| Unanswered::Gone)?.map_err(|not_changed| match not_changed {
+            NotChanged::Storage => Unanswered::Storage,
+            NotChanged::Retiring => Unanswered::Retiring,
+        })
     }
 
     /// Notes that this agent has nothing against the server's end.

@@ -39,12 +39,17 @@ pub enum Then {
     /// Whoever cancelled these is told.
     Cancelled(oneshot::Sender<Vec<RequestId>>, Vec<RequestId>),
     /// The agent has another model, and whoever asked for it is told.
-    Model(Box<Model>, oneshot::Sender<Result<(), NotWritten>>),
+    Model(Box<Model>, oneshot::Sender<Result<(), NotChanged>>),
 }
 
-/// A change that the disk did not take; nothing has changed.
+/// A change that was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotWritten;
+pub enum NotChanged {
+    /// The disk did not take it.
+    Storage,
+    /// The agent is on its way out.
+    Retiring,
+}
 
 /// What a turn does once it may.
 #[derive(Debug)]

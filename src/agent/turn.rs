@@ -213,9 +213,24 @@ impl Turn {
         let message = Message::Assistant { content, tool_calls: answer.calls.clone(), meta: None };
         let batch = Batch::new(answer.calls, self.rules.concurrent_tools_max);
         let started = Effect::Tell(What::BatchStarted(batch.told()));
+        if answer.finish == FinishReason::Length {
+            return self.on_cut_calls(message, started, batch);
+        }
         self.phase = Phase::Acting(batch);
         let mut effects = vec![Effect::Append(message), started];
         self.advance(&mut effects);
+        effects
+    }
+
+    /// The answer ended at its length, perhaps within a call: none of them is what was meant.
+    fn on_cut_calls(&mut self, message: Message, started: Effect, mut batch: Batch) -> Vec<Effect> {
+        let mut effects = vec![Effect::Append(message), started];
+        batch.skip_waiting(
+            "Not run: the answer was cut off at its length. Say less, or ask for less.",
+        );
+        batch.append_ended(&mut effects);
+        effects.push(batch.over());
+        effects.push(self.complete(Finish::Length));
         effects
     }
 

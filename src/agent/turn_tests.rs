@@ -237,6 +237,20 @@ fn a_length_finish_completes_even_without_text() {
 }
 
 #[test]
+fn calls_of_an_answer_that_was_cut_off_are_not_run() {
+    let (mut turn, _) = Turn::start(RULES);
+    let calls = vec![call("a"), ToolCall { arguments: json!("{\"mess"), ..call("b") }];
+    let usage = Usage { input_tokens: 10, output_tokens: 1 };
+    let finish = FinishReason::Length;
+    let cut = Input::Answered(Answer { calls: calls.clone(), finish, usage });
+    let why = "Not run: the answer was cut off at its length. Say less, or ask for less.";
+    assert_eq!(
+        turn.does(cut),
+        [said("", calls), failure("a", why), failure("b", why), completed("", Finish::Length, 1),]
+    );
+}
+
+#[test]
 fn the_iteration_limit_ends_the_turn_after_the_results() {
     let (mut turn, _) = Turn::start(Rules { iterations_max: 1, ..RULES });
     turn.does(Input::Text("on it".to_owned()));

@@ -82,8 +82,18 @@ fn provider<'a>(
     let allow_insecure_http = section.value("allow_insecure_http", false, Field::flag);
     let key_env = section.given("api_key_env", "");
     let key_file = section.given("api_key_file", "");
-    if let (Some(_), Some(second)) = (key_env, key_file) {
-        second.refuse_key("`api_key_env` and `api_key_file` are both given", "keep one of them");
+    let auth_method = section.optional("auth_method", "leave it out for the usual one", |f| {
+        f.choice(&AUTH_METHODS, &[])
+    });
+    match (key_env, key_file) {
+        (Some(_), Some(second)) => {
+            let message = "`api_key_env` and `api_key_file` are both given";
+            second.refuse_key(message, "keep one of them");
+        }
+        (Some(key), None) | (None, Some(key)) if auth_method == Some(AuthMethod::None) => {
+            key.refuse_key("does nothing where `auth_method` is \"none\"", "remove one of them");
+        }
+        (Some(_) | None, None) | (None, Some(_)) => {}
     }
     let header_fields = section
         .field("headers", "write \"headers\": {\"name\": \"value\"}".to_owned())
@@ -95,9 +105,7 @@ fn provider<'a>(
         base_url: url(kind, &mut section, |f| base_url(f, allow_insecure_http, reach)),
         api_key_env: section.optional("api_key_env", "name a variable", variable),
         api_key_file: section.optional("api_key_file", "name a file", absolute_path),
-        auth_method: section.optional("auth_method", "leave it out for the usual one", |f| {
-            f.choice(&AUTH_METHODS, &[])
-        }),
+        auth_method,
         headers: headers(&header_fields),
         request_timeout: section
             .value("request_timeout", request_timeout(), |f| f.seconds(Zero::Refused)),
@@ -247,7 +255,7 @@ fn model(mut section: Section<'_>) -> ModelConfig {
     let tokens = 1..=limits::CONTEXT_WINDOW_TOKENS_MAX;
     let window = section.field("context_window", String::new());
     let output = section.field("max_output", String::new());
-    let id = section.required("id", "name the model as its provider does", Field::text);
+    let id = section.required("id", "name the model as its provider does", model_id);
     let model = ModelConfig {
         id: id.unwrap_or_default().to_owned(),
         context_window: section
@@ -269,6 +277,19 @@ fn model(mut section: Section<'_>) -> ModelConfig {
     }
     section.finish(&[]);
     model
+}
+
+fn model_id<'a>(field: &Field<'a>) -> Option<&'a str> {
+    let id = field.text()?;
+    if id.len() > limits::MODEL_ID_BYTES_MAX || id.bytes().all(|byte| byte == b'.') {
+        let max = limits::MODEL_ID_BYTES_MAX;
+        field.refuse(
+            &format!("expected a name of at most {max} bytes, and not of dots alone"),
+            "name the model as its provider does",
+        );
+        return None;
+    }
+    Some(id)
 }
 
 /// The name of an environment variable.

@@ -45,10 +45,12 @@ fn status_code(code: &Value) -> Option<u16> {
 fn status_of_kind(kind: &str) -> Option<u16> {
     match kind {
         "authentication_error" => Some(401),
+        "billing_error" => Some(402),
         "permission_error" => Some(403),
         "not_found_error" => Some(404),
         "request_too_large" => Some(413),
         "rate_limit_error" => Some(429),
+        "timeout_error" => Some(504),
         "overloaded_error" => Some(529),
         _ => None,
     }

@@ -137,10 +137,14 @@ const HIDDEN_BYTES_MIN: usize = 8;
 impl Redactor {
     /// Hides what a provider is configured with.
     pub(super) fn hide_all(&mut self, config: &ProviderConfig, key: Option<&Key>) {
-        for value in config.headers.values().map(HeaderText::expose) {
-            let fixed = value.split(AGENT_PLACE).next().unwrap_or(value);
+        let values = config.headers.values().map(HeaderText::expose);
+        for fixed in values.flat_map(|value| value.split(AGENT_PLACE)) {
             if fixed.len() >= HIDDEN_BYTES_MIN {
                 self.values.push(SecretString::from(fixed));
+            }
+            // A provider quotes a key without the word before it, as in `Bearer KEY`.
+            for word in fixed.split_whitespace().filter(|word| is_like_a_key(word)) {
+                self.hide_key(word);
             }
         }
         if let Some(key) = key {
@@ -185,6 +189,11 @@ impl Redactor {
     }
 }
 
+/// Keys are long and have digits; words that people write into headers have none.
+fn is_like_a_key(word: &str) -> bool {
+    word.len() >= HIDDEN_BYTES_MIN && word.contains(|c: char| c.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,5 +208,22 @@ mod tests {
             "key ([redacted]), or [redacted] [redacted]"
         );
         assert_eq!(redactor.safe("is sk-canary-0123456789", 5), "is [r…");
+    }
+
+    #[test]
+    fn a_key_in_a_header_is_hidden_without_the_words_around_it() {
+        let mut config = ProviderConfig::of(crate::config::ProviderKind::Vllm);
+        config.headers = [
+            ("authorization".to_owned(), "Bearer sk-canary-0123456789".into()),
+            ("x-auth".to_owned(), "${agent_id}:s3cr3t-token of wonderful people".into()),
+        ]
+        .into();
+        let mut redactor = Redactor::default();
+        redactor.hide_all(&config, None);
+        assert_eq!(
+            redactor.safe("Bearer sk-canary-0123456789, sk-canary-****, :s3cr3t-token", 90),
+            "[redacted], [redacted] [redacted]"
+        );
+        assert_eq!(redactor.safe("a wonderful Bearer", 90), "a wonderful Bearer");
     }
 }

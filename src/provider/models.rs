@@ -22,7 +22,7 @@ use super::terms;
 use super::traffic::{Traffic, Watch};
 use super::wire::Wire;
 use crate::config::{Config, ProviderConfig, ProviderKind};
-use crate::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
+use crate::limits::{CONTEXT_WINDOW_TOKENS, MODEL_ID_BYTES_MAX, OUTPUT_TOKENS_RESERVED};
 use crate::world::{AuthoritiesError, Fs, World};
 
 const DEMO: &str = "demo";
@@ -253,7 +253,8 @@ impl Models {
     fn of_provider(&self, name: &str) -> Option<Model> {
         let (provider_name, id) = name.split_once('/')?;
         let (provider_name, provider) = self.providers.get_key_value(provider_name)?;
-        if id.is_empty() {
+        // It may stand in a URL, where dots alone lead elsewhere.
+        if id.len() > MODEL_ID_BYTES_MAX || id.bytes().all(|byte| byte == b'.') {
             return None;
         }
         let listed = self

@@ -52,15 +52,23 @@ enum Realm {
     NoMachine,
 }
 
-/// Where clouds tell a machine who it is, its credentials included: most of them, AWS for containers,
-/// Alibaba, Oracle; and AWS by IPv6.
-const METADATA_V4: [Ipv4Addr; 4] = [
+/// Where clouds tell a machine who it is, its credentials included: most of them, AWS for containers
+/// and for pods, Alibaba, Oracle, Scaleway, Azure's own host; by IPv6 AWS, its pods, Google, Scaleway.
+const METADATA_V4: [Ipv4Addr; 7] = [
     Ipv4Addr::new(169, 254, 169, 254),
     Ipv4Addr::new(169, 254, 170, 2),
+    Ipv4Addr::new(169, 254, 170, 23),
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(192, 0, 0, 192),
+    Ipv4Addr::new(169, 254, 42, 42),
+    Ipv4Addr::new(168, 63, 129, 16),
 ];
-const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+const METADATA_V6: [Ipv6Addr; 4] = [
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23),
+    Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+    Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42),
+];
 
 impl Realm {
     fn of(address: IpAddr) -> Self {
@@ -90,7 +98,7 @@ impl Realm {
     }
 
     fn of_v6(address: Ipv6Addr) -> Self {
-        if address == METADATA_V6 {
+        if METADATA_V6.contains(&address) {
             return Self::Metadata;
         }
         if address == Ipv6Addr::LOCALHOST {

@@ -279,6 +279,7 @@ impl Call<'_> {
         match unanswered {
             Unanswered::Gone => self.gone(agent),
             Unanswered::Storage => outcome::storage(),
+            Unanswered::Retiring => Code::of_send(&SendError::Retiring, &agent.facts().id),
         }
     }
 

@@ -42,6 +42,9 @@ impl wire::Answer for Answer {
         if data.is_empty() {
             return Ok(Progress::More);
         }
+        if record.event.as_deref() == Some("error") {
+            return Err(error_object(data));
+        }
         let event: Event = serde_json::from_str(data).map_err(|_| AnswerError::BadJson)?;
         match event {
             Event::MessageStart { message } => {
@@ -57,10 +60,7 @@ impl wire::Answer for Answer {
                 self.on_stop(delta.and_then(|delta| delta.stop_reason).as_deref())?;
             }
             Event::MessageStop => return Ok(Progress::Done),
-            Event::Error => {
-                let value: Value = serde_json::from_str(data).unwrap_or_default();
-                return Err(AnswerError::ErrorObject(ErrorObject::of(&value)));
-            }
+            Event::Error => return Err(error_object(data)),
             Event::Other => {}
         }
         Ok(Progress::More)
@@ -81,6 +81,12 @@ impl wire::Answer for Answer {
             (FinishReason::Stop | FinishReason::ToolCalls, true) => FinishReason::Stop,
             (FinishReason::Stop | FinishReason::ToolCalls, false) => FinishReason::ToolCalls,
         };
+        // A block whose end was left out ends with the answer.
+        for (index, call) in self.calls.iter().enumerate() {
+            let arguments = call.whole.clone();
+            events
+                .extend(arguments.map(|arguments| ModelEvent::ToolCallDelta { index, arguments }));
+        }
         events.extend(self.usage.map(ModelEvent::Usage));
         events.push_back(ModelEvent::Finished(reason));
         Ok(())
@@ -205,6 +211,13 @@ impl Answer {
             // Results are matched to calls by id, so each call of an answer has its own.
             Some(_) | None => names::free_id(self.calls.len(), taken),
         })
+    }
+}
+
+fn error_object(data: &str) -> AnswerError {
+    match serde_json::from_str::<Value>(data) {
+        Ok(value) => AnswerError::ErrorObject(ErrorObject::of(&value)),
+        Err(_) => AnswerError::BadJson,
     }
 }
 

@@ -108,6 +108,7 @@ fn calls_get_their_arguments_by_their_blocks_and_ids_of_their_own() {
         stop(2),
         call(3, &Value::Null, &Value::Null),
         stop(3),
+        call(4, &json!("d"), &json!({"path": "d"})),
         finish("tool_use"),
     ];
     let expected = vec![
@@ -117,6 +118,8 @@ fn calls_get_their_arguments_by_their_blocks_and_ids_of_their_own() {
         piece(0, "\"a\"}"),
         piece(1, "{\"path\":\"b\"}"),
         started(2, "call_3"),
+        started(3, "d"),
+        piece(3, "{\"path\":\"d\"}"),
         used(0, 5),
         Finished(FinishReason::ToolCalls),
     ];
@@ -151,6 +154,9 @@ fn what_is_wrong_is_told_apart() {
         status: Some(529),
     });
     assert_eq!(events(&[error]), Err(expected));
+    let record = Record { event: Some("error".to_owned()), data: r#"{"error": "odd"}"#.to_owned() };
+    let odd = Answer::default().on_record(&record, &mut VecDeque::new());
+    assert!(matches!(odd, Err(AnswerError::ErrorObject(_))), "{odd:?}");
     assert_eq!(events(&[]), Err(AnswerError::NoFinishReason));
     assert_eq!(events(&[json!({"no": "type"})]), Err(AnswerError::BadJson));
     let nameless = block(0, &json!({"type": "tool_use", "id": "a", "name": ""}));

@@ -11,14 +11,14 @@
 //!   find their own thoughts in the conversation again: those think at the begin of a turn only.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::message::{Message, ToolDefinition};
-use crate::provider::{ModelRequest, names};
+use crate::provider::ModelRequest;
+use crate::provider::names::{self, Ids};
 
 /// The least that an older model may be given to think.
 const THOUGHT_TOKENS_MIN: u64 = 1024;
@@ -193,41 +193,6 @@ impl<'a> Joined<'a> {
     }
 }
 
-/// The ids of calls as the wire takes them.
-#[derive(Default)]
-struct Ids {
-    taken: BTreeSet<String>,
-    /// How often each was asked for.
-    times: BTreeMap<String, u32>,
-    /// Of the last message with calls: the id it had, and the one it is given.
-    given: Vec<(String, String)>,
-}
-
-impl Ids {
-    fn begin(&mut self) {
-        self.given.clear();
-    }
-
-    fn of_call(&mut self, id: &str) -> String {
-        let plain = names::plain(id).into_owned();
-        let times = self.times.entry(plain.clone()).or_default();
-        *times += 1;
-        let mut free = if *times == 1 { plain.clone() } else { format!("{plain}_{times}") };
-        // What another call was given may be what this one is called.
-        while !self.taken.insert(free.clone()) {
-            *times += 1;
-            free = format!("{plain}_{times}");
-        }
-        self.given.push((id.to_owned(), free.clone()));
-        free
-    }
-
-    fn of_result(&self, id: &str) -> String {
-        let given = self.given.iter().find(|(had, _)| had == id);
-        given.map_or_else(|| names::plain(id).into_owned(), |(_, given)| given.clone())
-    }
-}
-
 fn thinking(request: &ModelRequest) -> Option<Value> {
     if !request.reasoning {
         return None;
@@ -235,9 +200,11 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
     if !BOUNDED_THINKERS.iter().any(|part| request.model.contains(part)) {
         return Some(json!({ "type": "adaptive" }));
     }
-    let begins = matches!(request.messages.last().map(AsRef::as_ref), Some(Message::User { .. }));
-    let budget = request.output_tokens_max / 2;
-    (begins && budget >= THOUGHT_TOKENS_MIN)
+    let before = request.messages.iter().rfind(|m| !matches!(m.as_ref(), Message::User { .. }));
+    // Results of tools, also of a turn that ended right after them, belong to thoughts not kept.
+    let begins = !matches!(before.map(AsRef::as_ref), Some(Message::Tool { .. }));
+    let budget = (request.output_tokens_max / 2).max(THOUGHT_TOKENS_MIN);
+    (begins && budget < request.output_tokens_max)
         .then(|| json!({ "type": "enabled", "budget_tokens": budget }))
 }
 

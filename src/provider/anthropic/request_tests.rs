@@ -156,9 +156,16 @@ fn a_model_is_asked_to_think_as_its_kind_wants_it() {
     thinker.model = "claude-sonnet-4-5".to_owned();
     assert_eq!(thinking(&thinker), json!({"type": "enabled", "budget_tokens": 2048}));
     thinker.output_tokens_max = 2000;
-    assert_eq!(thinking(&thinker), Value::Null, "too little is left to think");
+    assert_eq!(thinking(&thinker), json!({"type": "enabled", "budget_tokens": 1024}));
+    thinker.output_tokens_max = 1024;
+    assert_eq!(thinking(&thinker), Value::Null, "nothing would be left to answer");
     thinker.output_tokens_max = 4096;
     thinker.messages.push(Arc::new(assistant("", &[("a", json!({}))])));
     thinker.messages.push(Arc::new(result("a", "x", false)));
     assert_eq!(thinking(&thinker), Value::Null, "its thoughts of this turn are not kept");
+    thinker.messages.push(Arc::new(user("go on")));
+    assert_eq!(thinking(&thinker), Value::Null, "nor those of a turn that was cut there");
+    thinker.messages.push(Arc::new(assistant("Done.", &[])));
+    thinker.messages.push(Arc::new(user("and now?")));
+    assert_ne!(thinking(&thinker), Value::Null);
 }

@@ -19,7 +19,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::message::{Message, ToolCall, ToolDefinition};
-use crate::provider::{ModelRequest, names};
+use crate::provider::ModelRequest;
+use crate::provider::names::{self, Ids};
 
 /// How hard a model thinks that is asked to.
 const EFFORT: &str = "medium";
@@ -60,7 +61,8 @@ pub(super) enum Marks {
 pub(super) fn body(request: &ModelRequest, dialect: Dialect) -> Vec<u8> {
     let system = (!request.system.is_empty())
         .then(|| WireMessage::System { content: Content::Text(&request.system) });
-    let messages = request.messages.iter().map(|message| wire_message(message));
+    let mut ids = Ids::default();
+    let messages = request.messages.iter().map(|message| wire_message(message, &mut ids));
     let mut messages: Vec<_> = system.into_iter().chain(messages).collect();
     if dialect.marks == Marks::WhereWanted && request.model.starts_with(MARKED_MODELS) {
         mark(&mut messages);
@@ -128,7 +130,7 @@ enum WireMessage<'a> {
         tool_calls: Vec<WireCall<'a>>,
     },
     Tool {
-        tool_call_id: &'a str,
+        tool_call_id: String,
         content: &'a str,
     },
 }
@@ -168,7 +170,7 @@ fn mark(messages: &mut [WireMessage<'_>]) {
 
 #[derive(Serialize)]
 struct WireCall<'a> {
-    id: &'a str,
+    id: String,
     r#type: &'static str,
     function: WireFunction<'a>,
 }
@@ -185,23 +187,26 @@ struct WireTool<'a> {
     function: &'a ToolDefinition,
 }
 
-fn wire_message(message: &Message) -> WireMessage<'_> {
+fn wire_message<'a>(message: &'a Message, ids: &mut Ids) -> WireMessage<'a> {
     match message {
         Message::User { content, meta: _ } => WireMessage::User { content: Content::Text(content) },
-        Message::Assistant { content, tool_calls, meta: _ } => WireMessage::Assistant {
-            content: (!content.is_empty() || tool_calls.is_empty()).then_some(content),
-            tool_calls: tool_calls.iter().map(wire_call).collect(),
-        },
+        Message::Assistant { content, tool_calls, meta: _ } => {
+            ids.begin();
+            WireMessage::Assistant {
+                content: (!content.is_empty() || tool_calls.is_empty()).then_some(content),
+                tool_calls: tool_calls.iter().map(|call| wire_call(call, ids)).collect(),
+            }
+        }
         Message::Tool { content, tool_call_id, meta: _ } => {
-            WireMessage::Tool { tool_call_id, content }
+            WireMessage::Tool { tool_call_id: ids.of_result(tool_call_id), content }
         }
     }
 }
 
-fn wire_call(call: &ToolCall) -> WireCall<'_> {
+fn wire_call<'a>(call: &'a ToolCall, ids: &mut Ids) -> WireCall<'a> {
     let arguments = names::object(&call.arguments).to_string();
     WireCall {
-        id: &call.id,
+        id: ids.of_call(&call.id),
         r#type: "function",
         function: WireFunction { name: names::plain(&call.name), arguments },
     }

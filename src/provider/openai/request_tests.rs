@@ -122,7 +122,7 @@ fn a_call_that_no_server_would_take_back_is_mended() {
                 "name": "files_read_me",
                 "arguments": "{\"invalid_arguments\":\"{\\\"path\\\": \"}",
             }},
-            {"id": "c1", "type": "function", "function": {"name": "_", "arguments": "{}"}},
+            {"id": "c1_2", "type": "function", "function": {"name": "_", "arguments": "{}"}},
         ]}])
     );
 }
