@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::error_object::ErrorObject;
-use super::{ModelEvent, ModelRequest};
+use super::{FinishReason, ModelEvent, ModelRequest};
 use crate::limits::ANSWER_BYTES_MAX;
 use crate::sse::Record;
 
@@ -52,6 +52,26 @@ pub(super) enum AnswerError {
     NamelessCall,
     TooLarge,
     TooManyCalls,
+}
+
+impl AnswerError {
+    /// The error that stands in place of an answer.
+    pub(super) fn told(data: &str) -> Self {
+        match serde_json::from_str(data) {
+            Ok(value) => Self::ErrorObject(ErrorObject::of(&value)),
+            Err(_) => Self::BadJson,
+        }
+    }
+}
+
+/// Why an answer with so many calls ended. Some servers say that it stopped where it asks for tools,
+/// and one that was forced to ask may ask for none.
+pub(super) fn reason(said: FinishReason, calls: usize) -> FinishReason {
+    match (said, calls) {
+        (FinishReason::Length, _) => FinishReason::Length,
+        (FinishReason::Stop | FinishReason::ToolCalls, 0) => FinishReason::Stop,
+        (FinishReason::Stop | FinishReason::ToolCalls, _) => FinishReason::ToolCalls,
+    }
 }
 
 /// How much of an answer has arrived, up to its bound.

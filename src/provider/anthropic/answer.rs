@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::record::{Block, Delta, Event, Usage as WireUsage};
 use crate::limits::TOOL_CALLS_PER_MESSAGE_MAX;
 use crate::message::Usage;
-use crate::provider::error_object::ErrorObject;
 use crate::provider::wire::{self, AnswerError, Progress, Size};
 use crate::provider::{FinishReason, ModelEvent, names};
 use crate::sse::Record;
@@ -43,7 +42,7 @@ impl wire::Answer for Answer {
             return Ok(Progress::More);
         }
         if record.event.as_deref() == Some("error") {
-            return Err(error_object(data));
+            return Err(AnswerError::told(data));
         }
         let event: Event = serde_json::from_str(data).map_err(|_| AnswerError::BadJson)?;
         match event {
@@ -60,7 +59,7 @@ impl wire::Answer for Answer {
                 self.on_stop(delta.and_then(|delta| delta.stop_reason).as_deref())?;
             }
             Event::MessageStop => return Ok(Progress::Done),
-            Event::Error => return Err(error_object(data)),
+            Event::Error => return Err(AnswerError::told(data)),
             Event::Other => {}
         }
         Ok(Progress::More)
@@ -76,11 +75,6 @@ impl wire::Answer for Answer {
 
     fn end(&self, events: &mut VecDeque<ModelEvent>) -> Result<(), AnswerError> {
         let said = self.finish.ok_or(AnswerError::NoFinishReason)?;
-        let reason = match (said, self.calls.is_empty()) {
-            (FinishReason::Length, _) => FinishReason::Length,
-            (FinishReason::Stop | FinishReason::ToolCalls, true) => FinishReason::Stop,
-            (FinishReason::Stop | FinishReason::ToolCalls, false) => FinishReason::ToolCalls,
-        };
         // A block whose end was left out ends with the answer.
         for (index, call) in self.calls.iter().enumerate() {
             let arguments = call.whole.clone();
@@ -88,7 +82,7 @@ impl wire::Answer for Answer {
                 .extend(arguments.map(|arguments| ModelEvent::ToolCallDelta { index, arguments }));
         }
         events.extend(self.usage.map(ModelEvent::Usage));
-        events.push_back(ModelEvent::Finished(reason));
+        events.push_back(ModelEvent::Finished(wire::reason(said, self.calls.len())));
         Ok(())
     }
 }
@@ -101,8 +95,10 @@ impl Answer {
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), AnswerError> {
         match content {
-            Block::Text { text } => self.on_text(text.unwrap_or_default(), events),
-            Block::Thinking { thinking } => self.on_thought(thinking.unwrap_or_default(), events),
+            Block::Text { text } => self.pass(text.unwrap_or_default(), ModelEvent::Text, events),
+            Block::Thinking { thinking } => {
+                self.pass(thinking.unwrap_or_default(), ModelEvent::Reasoning, events)
+            }
             Block::ToolUse { id, name, input } => {
                 let name = name.filter(|name| !name.is_empty()).ok_or(AnswerError::NamelessCall)?;
                 let whole = input.filter(|input| *input != Value::Null);
@@ -127,8 +123,8 @@ impl Answer {
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), AnswerError> {
         match delta {
-            Delta::Text { text } => self.on_text(text, events),
-            Delta::Thinking { thinking } => self.on_thought(thinking, events),
+            Delta::Text { text } => self.pass(text, ModelEvent::Text, events),
+            Delta::Thinking { thinking } => self.pass(thinking, ModelEvent::Reasoning, events),
             Delta::Input { partial_json: arguments } if !arguments.is_empty() => {
                 self.size.grow(arguments.len())?;
                 // Those of a block that is no call of ours are not for us either.
@@ -151,26 +147,16 @@ impl Answer {
         }
     }
 
-    fn on_text(
+    /// Passes on a piece of text or thought.
+    fn pass(
         &mut self,
-        text: String,
+        piece: String,
+        as_event: fn(String) -> ModelEvent,
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), AnswerError> {
-        self.size.grow(text.len())?;
-        if !text.is_empty() {
-            events.push_back(ModelEvent::Text(text));
-        }
-        Ok(())
-    }
-
-    fn on_thought(
-        &mut self,
-        text: String,
-        events: &mut VecDeque<ModelEvent>,
-    ) -> Result<(), AnswerError> {
-        self.size.grow(text.len())?;
-        if !text.is_empty() {
-            events.push_back(ModelEvent::Reasoning(text));
+        self.size.grow(piece.len())?;
+        if !piece.is_empty() {
+            events.push_back(as_event(piece));
         }
         Ok(())
     }
@@ -211,13 +197,6 @@ impl Answer {
             // Results are matched to calls by id, so each call of an answer has its own.
             Some(_) | None => names::free_id(self.calls.len(), taken),
         })
-    }
-}
-
-fn error_object(data: &str) -> AnswerError {
-    match serde_json::from_str::<Value>(data) {
-        Ok(value) => AnswerError::ErrorObject(ErrorObject::of(&value)),
-        Err(_) => AnswerError::BadJson,
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::provider::ModelEvent::{Finished, Reasoning, Text, ToolCallDelta, ToolCallStarted};
+use crate::provider::error_object::ErrorObject;
 use crate::provider::wire::Answer as _;
 
 fn events(records: &[Value]) -> Result<Vec<ModelEvent>, AnswerError> {

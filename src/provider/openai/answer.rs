@@ -51,11 +51,11 @@ impl wire::Answer for Answer {
             return Ok(Progress::More);
         }
         if record.event.as_deref() == Some("error") {
-            return Err(error_object(data));
+            return Err(AnswerError::told(data));
         }
         let chunk: Chunk = serde_json::from_str(data).map_err(|_| AnswerError::BadJson)?;
         if chunk.error.is_some() || chunk.object.as_deref() == Some("error") {
-            return Err(error_object(data));
+            return Err(AnswerError::told(data));
         }
         if let Some(usage) = chunk.usage {
             self.usage = Some(Usage {
@@ -83,14 +83,8 @@ impl wire::Answer for Answer {
         if self.calls.iter().any(|call| !call.started) {
             return Err(AnswerError::NamelessCall);
         }
-        // Some servers say `stop` after tool calls, and a forced call without any says `tool_calls`.
-        let reason = match (said, self.calls.is_empty()) {
-            (FinishReason::Length, _) => FinishReason::Length,
-            (FinishReason::Stop | FinishReason::ToolCalls, true) => FinishReason::Stop,
-            (FinishReason::Stop | FinishReason::ToolCalls, false) => FinishReason::ToolCalls,
-        };
         events.extend(self.usage.map(ModelEvent::Usage));
-        events.push_back(ModelEvent::Finished(reason));
+        events.push_back(ModelEvent::Finished(wire::reason(said, self.calls.len())));
         Ok(())
     }
 }
@@ -210,13 +204,6 @@ impl Answer {
         };
         self.calls.push(Call { wire_index, wire_id, id, held: String::new(), started: false });
         Ok(self.calls.len() - 1)
-    }
-}
-
-fn error_object(data: &str) -> AnswerError {
-    match serde_json::from_str::<Value>(data) {
-        Ok(value) => AnswerError::ErrorObject(ErrorObject::of(&value)),
-        Err(_) => AnswerError::BadJson,
     }
 }
 
