@@ -112,15 +112,18 @@ async fn calls_together_all_run_and_keep_their_order() {
 async fn malformed_arguments_are_told_to_the_model() {
     let mut stage = Stage::new().await;
     let a = stage.agent("a", "worker").await;
-    for (arguments, told) in [
-        ("{oops", "The arguments of echo must be one JSON object."),
-        ("[1]", "The arguments of echo must be one JSON object."),
-        ("", "Invalid arguments for echo: missing field `message`."),
+    // The model calls every call by the same id; sent back, each has its own.
+    for (id, arguments, told) in [
+        ("c1", "{oops", "The arguments of echo must be one JSON object."),
+        ("c1_2", "[1]", "The arguments of echo must be one JSON object."),
+        ("c1_3", "", "Invalid arguments for echo: missing field `message`."),
         (
+            "c1_4",
             r#"{"message": 1}"#,
             "Invalid arguments for echo: invalid type: integer `1`, expected a string.",
         ),
         (
+            "c1_5",
             r#"{"message": "x", "loud": true}"#,
             "Invalid arguments for echo: unknown field `loud`, expected `message`.",
         ),
@@ -129,7 +132,7 @@ async fn malformed_arguments_are_told_to_the_model() {
         stage.model.asked_by("a").await.calls(&[("c1", "echo", arguments)]).await;
         let call = stage.model.asked_by("a").await;
         let last = since_answer(&call.request).pop();
-        let expected = json!({"role": "tool", "tool_call_id": "c1", "content": told});
+        let expected = json!({"role": "tool", "tool_call_id": id, "content": told});
         assert_eq!(last, Some(expected), "{arguments}");
         call.answers("ok").await;
         ended(sent).await;
@@ -165,7 +168,7 @@ async fn the_loop_ends_at_its_limit_and_the_next_send_goes_on() {
     assert_eq!(
         since_answer(&call.request)[1..],
         [
-            json!({"role": "tool", "tool_call_id": "c1", "content": "x"}),
+            json!({"role": "tool", "tool_call_id": "c1_2", "content": "x"}),
             json!({"role": "user", "content": "go on"}),
         ]
     );
