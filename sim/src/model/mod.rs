@@ -116,6 +116,9 @@ async fn connection(stream: Box<dyn Stream>, desk: Arc<Desk>) {
     let served = http1::Builder::new()
         // The simulation has its own clock.
         .auto_date_header(false)
+        // A connection that is refused is one of its own: on a kept one, refusing it would look like
+        // one that was given up, and be repeated without a word.
+        .keep_alive(false)
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_RECEIVE_MAX)
         .serve_connection(TokioIo::new(stream), handler);
