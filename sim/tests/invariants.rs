@@ -39,9 +39,9 @@ fn a_secret_is_found_wherever_it_gets_to() {
         "invariant window: a secret stands in an event turn_started",
         "invariant window: a secret stands in a model request of canary-0123456789",
         "invariant window: a secret stands in a header of a request of canary-0123456789",
+        "invariant window: a secret stands in an event content_chunk",
         "invariant window: a secret stands in the file \
          /home/nexus/.nexus3/logs/canary-0123456789/context.md",
-        "invariant window: a secret stands in an event content_chunk",
         "invariant window: a secret stands in an event turn_completed",
         "invariant window: a secret stands in the file /home/nexus/.nexus3/nexus3.db",
     ];

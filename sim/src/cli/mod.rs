@@ -19,6 +19,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use trace::Tracing;
+
 use crate::scenario::{self, Scenario};
 
 #[derive(Debug, Parser)]

@@ -109,6 +109,7 @@ fn forward_panic(ended: Result<(), JoinError>) {
 }
 
 async fn connection(stream: Box<dyn Stream>, desk: Arc<Desk>) {
+    let keeps = desk.script.keeps_connections();
     let handler = service_fn(move |request| {
         let desk = Arc::clone(&desk);
         async move { desk.answer(request).await }
@@ -116,9 +117,7 @@ async fn connection(stream: Box<dyn Stream>, desk: Arc<Desk>) {
     let served = http1::Builder::new()
         // The simulation has its own clock.
         .auto_date_header(false)
-        // A connection that is refused is one of its own: on a kept one, refusing it would look like
-        // one that was given up, and be repeated without a word.
-        .keep_alive(false)
+        .keep_alive(keeps)
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_RECEIVE_MAX)
         .serve_connection(TokioIo::new(stream), handler);

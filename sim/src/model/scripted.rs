@@ -34,6 +34,12 @@ impl Scripted {
         Self { aliases, state: Mutex::new(state) }
     }
 
+    /// Whether connections are kept for the next request, as providers do. Where the script refuses
+    /// connections none is: a kept one that is refused cannot be told from one that was given up.
+    pub(super) fn keeps_connections(&self) -> bool {
+        !self.state().script.refuses()
+    }
+
     /// How often each agent has asked a model; a request without an agent is counted under "".
     /// Every request that arrived counts, also one that was answered with a fault.
     pub fn model_calls(&self) -> BTreeMap<String, u64> {

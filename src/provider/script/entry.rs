@@ -81,6 +81,8 @@ pub struct Fault {
     pub error_in_stream: bool,
     /// Gives all tool calls the same id.
     pub duplicate_tool_ids: bool,
+    /// Gives no tool call an id.
+    pub missing_tool_ids: bool,
     /// Sends tool arguments that are no JSON object.
     pub bad_arguments: bool,
     /// Falls silent: before the headers, or after so many chunks.

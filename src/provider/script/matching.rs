@@ -60,6 +60,12 @@ impl Script {
         Some((index + 1, waiting.entry.clone()))
     }
 
+    /// Whether any entry closes a connection instead of an answer.
+    pub fn refuses(&self) -> bool {
+        let refuses = |fault: &Fault| fault.refuse;
+        self.entries.iter().any(|waiting| waiting.entry.fault.as_ref().is_some_and(refuses))
+    }
+
     /// The entries that could have been used more often, by number, with how often. One that is
     /// always there is never left over.
     pub fn left_over(&self) -> Vec<(usize, u64)> {

@@ -126,6 +126,7 @@ async fn tool_calls_are_asked_for_and_mended_as_on_the_wire() {
     for (fault, arguments) in [
         (Fault::default(), object),
         (Fault { duplicate_tool_ids: true, ..Fault::default() }, object),
+        (Fault { missing_tool_ids: true, ..Fault::default() }, object),
         (Fault { bad_arguments: true, ..Fault::default() }, "{\"cut off\": "),
     ] {
         let outcome = ask(&provider_of(vec![two_calls(fault)]), "main", "hi").await;

@@ -74,7 +74,11 @@ impl Chunk<'_> {
             Self::Thinks(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
             Self::Says(_) => json!({"type": "text", "text": ""}),
             Self::Asks(call) => {
-                json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}})
+                let mut block = json!({"type": "tool_use", "name": call.name, "input": {}});
+                if let Some(id) = &call.id {
+                    block["id"] = json!(id);
+                }
+                block
             }
         }
     }

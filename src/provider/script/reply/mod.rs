@@ -232,7 +232,8 @@ enum Chunk<'a> {
 
 struct Call<'a> {
     index: usize,
-    id: String,
+    /// Which a model may have forgotten.
+    id: Option<String>,
     name: &'a str,
     arguments: String,
 }
@@ -298,7 +299,7 @@ fn chunks<'a>(entry: &'a Entry, fault: &Fault, question: &Question) -> Vec<Chunk
         Chunk::Asks(Call {
             index,
             // Counted over the conversation, as servers' own ids differ over all of it.
-            id: format!("call_{}", question.calls + place + 1),
+            id: (!fault.missing_tool_ids).then(|| format!("call_{}", question.calls + place + 1)),
             name: &ask.tool,
             arguments: if fault.bad_arguments {
                 BAD_ARGUMENTS.to_owned()

@@ -72,9 +72,19 @@ struct Delta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<Value>,
+    tool_calls: Option<[WireCall<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Value,
 }
 
 impl Writer<'_> {
@@ -108,18 +118,18 @@ impl Writer<'_> {
     }
 }
 
-fn delta<'a>(chunk: &Chunk<'a>) -> Delta<'a> {
+fn delta<'a>(chunk: &'a Chunk<'_>) -> Delta<'a> {
     match chunk {
         Chunk::Thinks(text) => Delta { reasoning: Some(text), ..Delta::default() },
         Chunk::Says(text) => Delta { content: Some(text), ..Delta::default() },
         Chunk::Asks(call) => {
-            let call = json!([{
-                "index": call.index,
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }]);
-            Delta { tool_calls: Some(call), ..Delta::default() }
+            let call = WireCall {
+                index: call.index,
+                id: call.id.as_deref(),
+                kind: "function",
+                function: json!({"name": call.name, "arguments": call.arguments}),
+            };
+            Delta { tool_calls: Some([call]), ..Delta::default() }
         }
     }
 }

@@ -189,6 +189,8 @@ fn faults_of_messages_come_after_the_last_block() {
     };
     let (same, _): (Vec<_>, Vec<_>) = ids(Fault { duplicate_tool_ids: true, ..none() });
     assert_eq!(same, ["call_3", "call_3"]);
+    let (none_at_all, _): (Vec<String>, Vec<_>) = ids(Fault { missing_tool_ids: true, ..none() });
+    assert!(none_at_all.is_empty(), "{none_at_all:?}");
     let (_, bad): (Vec<_>, Vec<_>) = ids(Fault { bad_arguments: true, ..none() });
     assert_eq!(bad, [BAD_ARGUMENTS, BAD_ARGUMENTS]);
 }
