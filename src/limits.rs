@@ -107,6 +107,8 @@ pub const LOG_QUEUE_BYTES_MAX: usize = 16 * MIB;
 pub const LOG_QUEUE_ENTRIES_MAX: usize = 4096;
 /// What is written in one go.
 pub const LOG_BATCH_ENTRIES_MAX: usize = 512;
+/// How long the first entry of a batch waits for others.
+pub const LOG_GATHER: Duration = Duration::from_millis(50);
 /// One text in a log.
 pub const LOG_TEXT_BYTES_MAX: usize = MIB;
 /// A tool's arguments or result in a log.

@@ -7,13 +7,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::append::{Blame, Trouble, append_all};
 use super::queue::{Counts, Dropped, Entry, Place};
 use super::text;
 use crate::event::iso;
-use crate::limits::{LOG_BATCH_ENTRIES_MAX, LOG_LACKING_AT_ONCE_MAX, LOG_LACKING_FILES_MAX};
+use crate::limits::{
+    LOG_BATCH_ENTRIES_MAX, LOG_GATHER, LOG_LACKING_AT_ONCE_MAX, LOG_LACKING_FILES_MAX,
+};
 use crate::world::World;
 
 pub(super) struct Writer {
@@ -71,9 +74,29 @@ impl Writer {
                 }
                 taken = self.waiting.recv_many(&mut batch, LOG_BATCH_ENTRIES_MAX) => taken,
             };
+            self.gather(taken, &mut batch, &close).await;
             self.write(&mut batch).await;
             if taken == 0 {
                 break;
+            }
+        }
+    }
+
+    /// Lets a little more come together: every file that is written to is opened for it. Nobody
+    /// waits at the end, and where much comes nobody waits at all.
+    async fn gather(&mut self, taken: usize, batch: &mut Vec<Entry>, close: &CancellationToken) {
+        if taken == 0 || taken == LOG_BATCH_ENTRIES_MAX || self.waiting.is_closed() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = close.cancelled() => {}
+            () = sleep(LOG_GATHER) => {}
+        }
+        while batch.len() < LOG_BATCH_ENTRIES_MAX {
+            match self.waiting.try_recv() {
+                Ok(entry) => batch.push(entry),
+                Err(_nothing_waits) => break,
             }
         }
     }
