@@ -189,6 +189,34 @@ pub const CONFIG_BYTES_MAX: u64 = MIB as u64;
 /// Problems of one configuration file that are told in one go.
 pub const CONFIG_PROBLEMS_MAX: usize = 50;
 
+// Edits of files.
+/// What an edit may make of a file: as much as is read of one.
+pub const EDIT_RESULT_BYTES_MAX: usize = 10 * MIB;
+/// Places of one file that one edit changes.
+pub const EDIT_PLACES_MAX: usize = 100_000;
+/// Edits of one `edit_file_batch`.
+pub const BATCH_EDITS_MAX: usize = 256;
+/// Lines that are compared in search of what comes close to a text that is not there.
+pub const NEAR_COMPARISONS_MAX: usize = 1_000_000;
+/// How far from where it says a hunk of a diff is looked for, in both directions.
+pub const PATCH_OFFSET_LINES_MAX: usize = 1000;
+pub const PATTERN_BYTES_MAX: usize = 64 * KIB;
+/// What a regular expression may take once compiled. The time of a search grows with it.
+pub const PATTERN_COMPILED_BYTES_MAX: usize = MIB;
+/// Lines shown before and after each change.
+pub const SNIPPET_CONTEXT_LINES: usize = 2;
+/// Changes of one edit whose surroundings are shown, lines of one of them, and characters of a line.
+pub const SNIPPET_SPANS_MAX: usize = 5;
+pub const SNIPPET_LINES_MAX: usize = 20;
+pub const SNIPPET_LINE_CHARS_MAX: usize = 200;
+/// Line numbers, or other short facts, of which one message tells.
+pub const SNIPPET_NUMBERS_MAX: usize = 10;
+/// What is in memory at a time of a file that is copied.
+pub const COPY_PIECE_BYTES: usize = 256 * KIB;
+pub const COPY_BYTES_MAX: u64 = 1024 * MIB as u64;
+/// What is looked at of a file's end to see how its lines end.
+pub const APPEND_SAMPLE_BYTES: usize = 16 * KIB;
+
 // Scripted models and scenarios.
 /// The longest time a scenario can name: a year.
 pub const SCRIPT_TIME_MAX: Duration = Duration::from_hours(365 * 24);

@@ -2,6 +2,7 @@
 //! registry. A tool never decides whether it may run: that is `policy`.
 
 mod echo;
+pub mod edit; // what stands behind the tools that change files
 mod sleep;
 
 use std::collections::BTreeSet;
