@@ -8,6 +8,7 @@
 
 mod strings; // edit_file, edit_file_batch
 mod near; // what comes close to a text that is not there
+mod lines; // edit_lines
 mod snippet; // what a model is shown of a text
 mod endings; // how lines end, and other shape
 
@@ -15,6 +16,7 @@ use std::error::Error;
 use std::ops::Range;
 
 pub use endings::{TooLarge, in_shape_of};
+pub use lines::{LinesEdit, LinesError, edit_lines};
 pub use near::Near;
 pub use snippet::LineNumbers;
 pub use strings::{BatchError, Edit, EditError, edit_file, edit_file_batch};
