@@ -11,6 +11,7 @@ mod near; // what comes close to a text that is not there
 mod lines; // edit_lines
 mod pattern; // regex_replace
 mod template; // the replacement of regex_replace
+mod patch; // patch
 mod snippet; // what a model is shown of a text
 mod endings; // how lines end, and other shape
 
@@ -20,6 +21,7 @@ use std::ops::Range;
 pub use endings::{TooLarge, in_shape_of};
 pub use lines::{LinesEdit, LinesError, edit_lines};
 pub use near::Near;
+pub use patch::{Misfit, PatchError, Patched, Placed, patch};
 pub use pattern::{PatternEdit, PatternError, regex_replace};
 pub use snippet::LineNumbers;
 pub use strings::{BatchError, Edit, EditError, edit_file, edit_file_batch};
