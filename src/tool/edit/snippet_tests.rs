@@ -15,6 +15,9 @@ fn changes_are_shown_with_the_lines_around_them() {
     assert_eq!(around(body, &spans(body, "X")), expected);
     // The line feed of a whole line does not pull in one line more.
     assert_eq!(around("a\nX\nc\nd\ne", &spans("a\nX\nc\nd\ne", "X\n")), "1\ta\n2\tX\n3\tc\n4\td");
+    // Lines that follow each other are not shown as if some were left out.
+    let body = "X\n2\n3\n4\n5\nX\n";
+    assert_eq!(around(body, &spans(body, "X")), "1\tX\n2\t2\n3\t3\n4\t4\n5\t5\n6\tX");
     // Behind the last line, after a deletion.
     assert_eq!(around("a\nb\nc\n", &[6..6, 6..6]), "2\tb\n3\tc");
     assert_eq!(around("", &[0..0, 0..0]), "The file is empty now.");

@@ -285,3 +285,10 @@ fn a_report_tells_of_offsets_and_shows_the_lines() {
         "2 hunks fit. Hunk 2 is at line 4, +1 from where it says.\n1\tx\n2\tb\n3\t.\n4\tc"
     );
 }
+
+#[test]
+fn what_moved_one_hunk_moves_those_after_it() {
+    // The second hunk has no line that could tell its place.
+    let diff = "@@ -1 +1 @@\n-a\n+x\n@@ -2,0 +3 @@\n+n\n";
+    assert_eq!(content("top\na\nb\nc\n", diff), Ok("top\nx\nb\nn\nc\n".to_owned()));
+}
