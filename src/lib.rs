@@ -28,6 +28,9 @@
 //! 9. Durable before visible: what happens to an agent goes through its outbox into one commit of the
 //!    [`store`]; events are published, callers are answered, models asked and tools run only after
 //!    it. An event has its `seq` from that commit, so the order of commits is the order of events.
+//! 10. A path that a model gives is decided on in one place, [`tool::place`], as what it resolves to,
+//!     and then opened from a handle without following a link. Files are only used off the async
+//!     threads.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side

@@ -130,6 +130,47 @@ pub const TURN_TIMEOUT_SECONDS: f64 = 3600.0;
 pub const SLEEP_TOOL_SECONDS_MAX: f64 = 3600.0;
 pub const EMPTY_ANSWERS_MAX: u32 = 2;
 
+// Files, as tools see them.
+/// The largest file that is read.
+pub const FILE_READ_BYTES_MAX: u64 = 10 * MIB as u64;
+/// What a tool gives back at most, its notes included.
+pub const RESULT_BYTES_MAX: usize = MIB;
+pub const RESULT_LINES_MAX: usize = 10_000;
+/// The part of a result that is kept free for notes about what is missing.
+pub const RESULT_NOTES_BYTES_MAX: usize = 8 * KIB;
+pub const PATH_BYTES_MAX: usize = 4096;
+/// How much of a path stands in the message about it.
+pub const PATH_CHARS_SHOWN_MAX: usize = 300;
+pub const LINKS_FOLLOWED_MAX: usize = 40;
+/// How often a path is decided on anew because something changed before it was opened.
+pub const PATH_DECISIONS_MAX: usize = 8;
+/// Calls that use files at the same time, of all agents together; further ones wait.
+pub const FILE_JOBS_MAX: usize = 16;
+/// What one of them holds open at most.
+pub const FILE_JOB_HANDLES_MAX: usize = 4;
+/// Files of which an agent remembers what it read.
+pub const FILES_SEEN_MAX: usize = 1000;
+pub const WALK_ENTRIES_MAX: usize = 200_000;
+pub const WALK_DEPTH_MAX: usize = 128;
+/// A pattern for names or text.
+pub const PATTERN_BYTES_MAX: usize = 4 * KIB;
+/// A compiled pattern for text.
+pub const REGEX_BYTES_MAX: usize = MIB;
+pub const GLOB_EXCLUDES_MAX: usize = 100;
+pub const GLOB_RESULTS: u64 = 100;
+pub const SEARCH_MATCHES: u64 = 100;
+pub const SEARCH_CONTEXT_LINES_MAX: u64 = 100;
+/// How much of one line a search shows.
+pub const SEARCH_LINE_BYTES_MAX: usize = 1000;
+/// And of that, how much before the match.
+pub const SEARCH_LINE_BYTES_BEFORE: usize = 200;
+/// Names that are told of each kind of thing a search skipped.
+pub const SKIPPED_NAMES_MAX: usize = 3;
+pub const IGNORE_FILE_BYTES_MAX: u64 = 256 * KIB as u64;
+pub const TAIL_LINES: u64 = 10;
+/// Problems of one call's arguments that are told in one go.
+pub const ARGUMENT_PROBLEMS_MAX: usize = 5;
+
 // Models.
 pub const CONTEXT_WINDOW_TOKENS: u64 = 131_072;
 pub const OUTPUT_TOKENS_RESERVED: u64 = 4096;
@@ -200,7 +241,7 @@ pub const BATCH_EDITS_MAX: usize = 256;
 pub const NEAR_COMPARISONS_MAX: usize = 1_000_000;
 /// How far from where it says a hunk of a diff is looked for, in both directions.
 pub const PATCH_OFFSET_LINES_MAX: usize = 1000;
-pub const PATTERN_BYTES_MAX: usize = 64 * KIB;
+pub const EDIT_PATTERN_BYTES_MAX: usize = 64 * KIB;
 /// What a regular expression may take once compiled. The time of a search grows with it.
 pub const PATTERN_COMPILED_BYTES_MAX: usize = MIB;
 /// Lines shown before and after each change.
@@ -264,4 +305,13 @@ const _: () = assert!(
         && CONNECTIONS_MAX <= CONNECTIONS_CONFIGURED_MAX
         && EXECUTING_MAX <= EXECUTING_CONFIGURED_MAX,
     "what a configuration leaves out could be written into it"
+);
+const _: () = assert!(
+    2 * FILE_JOBS_MAX * FILE_JOB_HANDLES_MAX <= HANDLES_RESERVED,
+    "tools leave half of the reserved handles to the rest of the server"
+);
+const _: () = assert!(
+    SEARCH_LINE_BYTES_BEFORE < SEARCH_LINE_BYTES_MAX
+        && SEARCH_LINE_BYTES_MAX + PATH_BYTES_MAX < RESULT_BYTES_MAX - RESULT_NOTES_BYTES_MAX,
+    "every line of a search fits into a result"
 );

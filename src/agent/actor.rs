@@ -26,6 +26,7 @@ use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
 use crate::provider::{Model, ModelRequest};
 use crate::store::{Standing, Write};
+use crate::tool::workplace::Workplace;
 
 /// A question to an agent, with the place for its answer.
 pub enum Ask {
@@ -46,6 +47,8 @@ pub struct Agent {
     pub(super) facts: Arc<Facts>,
     pub(super) model: Model,
     pub(super) shared: Arc<Shared>,
+    /// Where its tools work, and what they remember.
+    pub(super) workplace: Arc<Workplace>,
     inbox: mpsc::Receiver<Ask>,
     pub(super) conversation: Conversation,
     /// How many messages are on disk: what others are told.
@@ -105,6 +108,7 @@ impl Agent {
         let agent = Self {
             model,
             outbox: Outbox::new(shared.store.clone()),
+            workplace: shared.tools.workplace(&shared.world, facts.cwd.clone()),
             facts,
             shared,
             inbox,

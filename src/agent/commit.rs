@@ -70,8 +70,8 @@ impl Agent {
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
             Work::Run { index, call } => {
-                let facts = Arc::clone(&self.facts);
-                let run = work::run_tool(Arc::clone(&shared), facts, index, call);
+                let (facts, workplace) = (Arc::clone(&self.facts), Arc::clone(&self.workplace));
+                let run = work::run_tool(Arc::clone(&shared), facts, workplace, index, call);
                 self.tasks.spawn(work::report(shared, reports, run));
                 self.on_input(Input::ToolStarted { index });
             }

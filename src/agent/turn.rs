@@ -12,9 +12,7 @@ use crate::event::{self, What};
 use crate::limits::EMPTY_ANSWERS_MAX;
 use crate::message::{AssistantMeta, Message, ToolCall, ToolMeta, Usage};
 use crate::provider::{Fault, FinishReason, ProviderError, Retry};
-
-/// The argument that any tool call may carry to let its whole batch run at the same time.
-pub const PARALLEL_ARGUMENT: &str = "_parallel";
+use crate::tool::PARALLEL_ARGUMENT;
 
 #[derive(Debug)]
 pub struct Turn {

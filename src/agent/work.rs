@@ -15,6 +15,7 @@ use super::{Facts, Shared};
 use crate::event::What;
 use crate::message::{ToolCall, Usage};
 use crate::provider::{Fault, Model, ModelEvent, ModelRequest, ProviderError};
+use crate::tool::workplace::Workplace;
 use crate::world::Use;
 
 /// What a task has to say to its turn.
@@ -129,13 +130,14 @@ impl OpenCall {
 pub async fn run_tool(
     shared: Arc<Shared>,
     facts: Arc<Facts>,
+    workplace: Arc<Workplace>,
     index: usize,
     call: ToolCall,
 ) -> Input {
     let permissions = &facts.permissions;
     let own_timeout = permissions.preset.tool_timeouts.get(&call.name).copied();
     let allowed = own_timeout.unwrap_or(shared.skill_timeout);
-    let run = shared.tools.run(&call, &permissions.disabled_tools);
+    let run = shared.tools.run(&call, &permissions.disabled_tools, &workplace);
     let result = match tokio::time::timeout(allowed, run).await {
         Ok(Ok(content)) => ToolResult { content, error: false },
         Ok(Err(content)) => ToolResult { content, error: true },

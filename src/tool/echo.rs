@@ -1,10 +1,14 @@
 //! `echo`: gives a message back. For trying out that tool calls work.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Tool, ToolOutput, arguments, definition};
+use super::schema::{definition, typed};
+use super::workplace::Workplace;
+use super::{Tool, ToolOutput};
 use crate::message::ToolDefinition;
 use crate::world::BoxFuture;
 
@@ -22,8 +26,8 @@ impl Tool for Echo {
         definition::<Arguments>("echo", "Gives the message back unchanged.")
     }
 
-    fn run(&self, given: &Value) -> BoxFuture<'static, ToolOutput> {
-        let output = arguments::<Arguments>("echo", given).map(|arguments| arguments.message);
+    fn run(&self, arguments: Value, _: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+        let output = typed::<Arguments>("echo", arguments).map(|arguments| arguments.message);
         Box::pin(async move { output })
     }
 }

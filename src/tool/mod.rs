@@ -1,32 +1,91 @@
-//! Tools: what a model may ask an agent to do. One file per tool; this one is the trait and the
-//! registry. A tool never decides whether it may run: that is `policy`.
+//! Tools: what a model may ask an agent to do. One file per tool; this one is the traits and the
+//! registry. A tool never decides whether it may run: that is `policy`, and for paths `place`.
 
-mod echo;
-pub mod edit; // what stands behind the tools that change files
+mod schema; // arguments against what a tool takes
+mod read_file;
+mod tail;
+mod file_info;
+mod list_directory;
+mod glob;
+mod search_text;
 mod sleep;
+mod echo;
+pub mod edit; // what an edit makes of a content
+mod skipped; // what a search did not look at
+mod ignored; // what ignore files say
+mod walk; // through a directory tree
+mod pattern; // globs
+pub mod text; // out of files and into results
+pub mod workplace; // where an agent's tools work
+pub mod place; // where a path leads, and whether it may
+pub mod seen; // what an agent has read
+pub mod error; // what is wrong with a file
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
+use tokio::sync::Semaphore;
 
+use error::FileError;
+use workplace::{Site, Workplace};
+
+use crate::limits::FILE_JOBS_MAX;
 use crate::message::{ToolCall, ToolDefinition};
-use crate::world::BoxFuture;
+use crate::world::{BoxFuture, World};
+
+/// The argument that any tool call may carry to let its whole batch run at the same time. It belongs
+/// to the batch, and no tool sees it.
+pub const PARALLEL_ARGUMENT: &str = "_parallel";
 
 /// What a tool gave back. An `Err` is shown to the model as a failed call, in these words.
 pub type ToolOutput = Result<String, String>;
 
 trait Tool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
-    /// Runs one call. Dropping the future cancels it.
-    fn run(&self, arguments: &Value) -> BoxFuture<'static, ToolOutput>;
+    /// Runs one call, whose arguments fit the schema. Dropping the future cancels it.
+    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput>;
+}
+
+/// The arguments of a tool that works on files.
+trait OnFiles: DeserializeOwned + JsonSchema + Send + 'static {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    /// Does the work, off the async threads: it may take its time, but asks the site now and then
+    /// whether somebody still waits.
+    fn work(self, site: &Site) -> Result<String, FileError>;
+}
+
+/// The tool whose arguments are `T`.
+struct FileTool<T>(PhantomData<fn() -> T>);
+
+impl<T: OnFiles> Tool for FileTool<T> {
+    fn definition(&self) -> ToolDefinition {
+        schema::definition::<T>(T::NAME, T::DESCRIPTION)
+    }
+
+    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+        workplace.run(move |site| {
+            let arguments: T = schema::typed(T::NAME, arguments)?;
+            arguments.work(site).map_err(|error| error.to_string())
+        })
+    }
+}
+
+fn on_files<T: OnFiles>() -> Box<dyn Tool> {
+    Box::new(FileTool::<T>(PhantomData))
 }
 
 /// All tools there are, in the order models see them.
 pub struct Tools {
     tools: Vec<(ToolDefinition, Box<dyn Tool>)>,
+    /// Places for calls that use files. They share the threads of the blocking seam with the store,
+    /// which must not have to wait for a hundred searches.
+    file_jobs: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -37,8 +96,20 @@ impl std::fmt::Debug for Tools {
 
 impl Default for Tools {
     fn default() -> Self {
-        let tools: [Box<dyn Tool>; 2] = [Box::new(sleep::Sleep), Box::new(echo::Echo)];
-        Self { tools: tools.into_iter().map(|tool| (tool.definition(), tool)).collect() }
+        let tools: [Box<dyn Tool>; 8] = [
+            on_files::<read_file::ReadFile>(),
+            on_files::<tail::Tail>(),
+            on_files::<file_info::FileInfo>(),
+            on_files::<list_directory::ListDirectory>(),
+            on_files::<glob::Glob>(),
+            on_files::<search_text::SearchText>(),
+            Box::new(sleep::Sleep),
+            Box::new(echo::Echo),
+        ];
+        Self {
+            tools: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
+            file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
+        }
     }
 }
 
@@ -54,50 +125,42 @@ impl Tools {
         enabled.map(|(definition, _)| definition.clone()).collect()
     }
 
+    /// A workplace for one agent, whose working directory is absolute and without links.
+    pub fn workplace(&self, world: &World, cwd: PathBuf) -> Arc<Workplace> {
+        Arc::new(Workplace::new(world, Arc::clone(&self.file_jobs), cwd))
+    }
+
     /// Runs a call, or says what is wrong with it in words that help the model to do better.
     pub fn run(
         &self,
         call: &ToolCall,
         disabled: &BTreeSet<String>,
+        workplace: &Arc<Workplace>,
     ) -> BoxFuture<'static, ToolOutput> {
         let found = self.tools.iter().find(|(definition, _)| {
             definition.name == call.name && !disabled.contains(definition.name)
         });
-        let Some((_, tool)) = found else {
+        let Some((definition, tool)) = found else {
             let known: Vec<&str> = self.names().filter(|name| !disabled.contains(*name)).collect();
             let problem =
                 format!("Unknown tool: {}. Tools you have: {}.", call.name, known.join(", "));
             return Box::pin(async move { Err(problem) });
         };
-        tool.run(&call.arguments)
+        match schema::fitting(definition, &call.arguments) {
+            Ok(arguments) => tool.run(arguments, workplace),
+            Err(problem) => Box::pin(async move { Err(problem) }),
+        }
     }
-}
-
-/// A definition whose schema comes from the argument type, with the `_parallel` that every tool has.
-fn definition<T: JsonSchema>(name: &'static str, description: &'static str) -> ToolDefinition {
-    let mut parameters = schemars::schema_for!(T).to_value();
-    if let Some(schema) = parameters.as_object_mut() {
-        schema.shift_remove("$schema");
-        schema.shift_remove("title");
-    }
-    parameters["properties"]["_parallel"] = json!({
-        "type": "boolean",
-        "description": "Run all tool calls of this message at the same time."
-    });
-    ToolDefinition { name, description, parameters }
-}
-
-/// The arguments as the tool's own type. The error names the argument and what was expected.
-fn arguments<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, String> {
-    if !arguments.is_object() {
-        return Err(format!("The arguments of {tool} must be one JSON object."));
-    }
-    T::deserialize(arguments).map_err(|error| format!("Invalid arguments for {tool}: {error}."))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    const NAMES: &str =
+        "read_file, tail, file_info, list_directory, glob, search_text, sleep, echo";
 
     fn call(name: &str, arguments: Value) -> ToolCall {
         ToolCall { id: "1".to_owned(), name: name.to_owned(), arguments }
@@ -106,18 +169,20 @@ mod tests {
     #[tokio::test]
     async fn wrong_calls_are_answered_with_guidance() {
         let tools = Tools::default();
+        let world = crate::world::real::world().expect("a test runs in a runtime");
+        let workplace = tools.workplace(&world, "/".into());
         let none = BTreeSet::new();
-        let unknown = tools.run(&call("fly", json!({})), &none).await;
-        assert_eq!(unknown, Err("Unknown tool: fly. Tools you have: sleep, echo.".to_owned()));
+        let unknown = tools.run(&call("fly", json!({})), &none, &workplace).await;
+        assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {NAMES}.")));
         let disabled = BTreeSet::from(["echo".to_owned()]);
-        let refused = tools.run(&call("echo", json!({"message": "x"})), &disabled).await;
-        assert_eq!(refused, Err("Unknown tool: echo. Tools you have: sleep.".to_owned()));
-        let not_an_object = tools.run(&call("echo", json!("x")), &none).await;
+        let message = json!({"message": "x", "_parallel": true});
+        let refused = tools.run(&call("echo", message.clone()), &disabled, &workplace).await;
+        let others = NAMES.trim_end_matches(", echo");
+        assert_eq!(refused, Err(format!("Unknown tool: echo. Tools you have: {others}.")));
+        let not_an_object = tools.run(&call("echo", json!("x")), &none, &workplace).await;
         assert_eq!(not_an_object, Err("The arguments of echo must be one JSON object.".to_owned()));
-        assert_eq!(
-            tools.run(&call("echo", json!({"message": "x"})), &none).await,
-            Ok("x".to_owned())
-        );
+        let run = tools.run(&call("echo", message), &none, &workplace).await;
+        assert_eq!(run, Ok("x".to_owned()));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! `sleep`: waits, in virtual time where the server is simulated.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Tool, ToolOutput, arguments, definition};
+use super::schema::{definition, typed};
+use super::workplace::Workplace;
+use super::{Tool, ToolOutput};
 use crate::limits::SLEEP_TOOL_SECONDS_MAX;
 use crate::message::ToolDefinition;
 use crate::world::BoxFuture;
@@ -16,7 +19,8 @@ pub(super) struct Sleep;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// How long, at most 3600.
+    /// How long.
+    #[schemars(range(min = 0, max = SLEEP_TOOL_SECONDS_MAX))]
     seconds: f64,
 }
 
@@ -25,21 +29,12 @@ impl Tool for Sleep {
         definition::<Arguments>("sleep", "Waits for some seconds.")
     }
 
-    fn run(&self, given: &Value) -> BoxFuture<'static, ToolOutput> {
-        let seconds =
-            arguments::<Arguments>("sleep", given).and_then(|arguments| check(arguments.seconds));
+    fn run(&self, arguments: Value, _: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+        let seconds = typed::<Arguments>("sleep", arguments).map(|arguments| arguments.seconds);
         Box::pin(async move {
             let seconds = seconds?;
             tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
             Ok(format!("Slept {seconds} seconds."))
         })
-    }
-}
-
-fn check(seconds: f64) -> Result<f64, String> {
-    if (0.0..=SLEEP_TOOL_SECONDS_MAX).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err(format!("`seconds` must be from 0 to {SLEEP_TOOL_SECONDS_MAX}, not {seconds}."))
     }
 }

@@ -10,7 +10,7 @@ use super::Edited;
 use super::endings::{Change, Text, TooLarge, as_line_feeds};
 use super::template::{Template, TemplateError};
 use crate::limits::{
-    EDIT_PLACES_MAX, EDIT_RESULT_BYTES_MAX, PATTERN_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX,
+    EDIT_PATTERN_BYTES_MAX, EDIT_PLACES_MAX, EDIT_RESULT_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,8 +100,8 @@ fn changes(
 
 fn compile(edit: &PatternEdit) -> Result<Regex, PatternError> {
     let pattern = as_line_feeds(&edit.pattern);
-    if pattern.len() > PATTERN_BYTES_MAX {
-        return Err(PatternError::TooLong { bytes_max: PATTERN_BYTES_MAX });
+    if pattern.len() > EDIT_PATTERN_BYTES_MAX {
+        return Err(PatternError::TooLong { bytes_max: EDIT_PATTERN_BYTES_MAX });
     }
     let built = RegexBuilder::new(&pattern)
         .case_insensitive(edit.ignore_case)

@@ -122,7 +122,7 @@ fn patterns_that_are_none_are_refused_in_our_words() {
         error("", &edit("((a{1000}){1000}){1000}", "")),
         "`pattern` is too large: what it repeats takes more than 1048576 bytes once compiled"
     );
-    let long = "a".repeat(PATTERN_BYTES_MAX + 1);
+    let long = "a".repeat(EDIT_PATTERN_BYTES_MAX + 1);
     assert_eq!(error("", &edit(&long, "")), "`pattern` has more than 65536 bytes");
     let none = PatternEdit { count: Some(0), ..edit("a", "b") };
     assert_eq!(

@@ -1,0 +1,77 @@
+//! The same tools on the real disk, with everything in a directory of the test's own.
+
+#![expect(clippy::disallowed_methods, reason = "the test prepares the directory it works in")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+
+use nexus3::tool::Tools;
+use nexus3::tool::workplace::Workplace;
+use nexus3::world::real;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::run;
+
+struct Place {
+    _dir: TempDir,
+    tools: Tools,
+    workplace: Arc<Workplace>,
+}
+
+impl Place {
+    /// A working directory with a file, and links inside and out.
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("there is room for a temporary directory");
+        let top = fs::canonicalize(dir.path()).expect("it is there");
+        let cwd = top.join("work");
+        fs::create_dir_all(cwd.join("src")).expect("a directory is made");
+        fs::write(cwd.join("src/Grüße.txt"), "one apple\ntwo\n").expect("a file is written");
+        fs::write(top.join("secret"), "apple").expect("a file is written");
+        symlink("src", cwd.join("inside")).expect("a link is made");
+        symlink("../secret", cwd.join("outside")).expect("a link is made");
+        let world = real::world().expect("a test runs in a runtime");
+        let tools = Tools::default();
+        let workplace = tools.workplace(&world, cwd);
+        Self { _dir: dir, tools, workplace }
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Result<String, String> {
+        run(&self.tools, &self.workplace, tool, arguments).await
+    }
+}
+
+#[tokio::test]
+async fn tools_work_on_the_real_disk() {
+    let place = Place::new();
+    let read = place.call("read_file", json!({"path": "inside/Grüße.txt"})).await;
+    assert_eq!(read, Ok("     1\tone apple\n     2\ttwo\n".to_owned()));
+    let listed = place.call("list_directory", json!({})).await;
+    assert_eq!(listed, Ok("inside@\noutside@\nsrc/\n".to_owned()));
+    let found = place.call("glob", json!({"pattern": "**/*.txt"})).await;
+    assert_eq!(found, Ok("src/Grüße.txt\n".to_owned()));
+    let found = place.call("search_text", json!({"pattern": "apple", "path": "."})).await;
+    let expected = "src/Grüße.txt:1:one apple\n[1 match in 1 file.]\n[Skipped: 2 linked (inside, \
+                    outside).]\n";
+    assert_eq!(found, Ok(expected.to_owned()));
+}
+
+#[tokio::test]
+async fn nothing_leads_out_on_the_real_disk() {
+    let place = Place::new();
+    for path in
+        ["outside", "../secret", "inside/../../secret", "/etc/passwd", "/etc/none", "/root/x"]
+    {
+        let read = place.call("read_file", json!({"path": path})).await;
+        assert_eq!(read, Err(format!("`{path}` is outside the working directory")));
+    }
+    let missing = place.call("read_file", json!({"path": "src/none"})).await;
+    assert_eq!(missing, Err("`src/none` does not exist".to_owned()));
+    let long = "x".repeat(300);
+    let long_name = place.call("read_file", json!({"path": long})).await;
+    assert_eq!(long_name, Err(format!("`{long}` has a name that is too long")));
+    let through = place.call("read_file", json!({"path": "src/Grüße.txt/x"})).await;
+    let expected = "`src/Grüße.txt/x` is not a directory, or leads through something that is none";
+    assert_eq!(through, Err(expected.to_owned()));
+}

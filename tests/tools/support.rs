@@ -1,0 +1,84 @@
+//! Tools over a simulated disk whose jobs are done at once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use nexus3::message::ToolCall;
+use nexus3::tool::workplace::Workplace;
+use nexus3::tool::{ToolOutput, Tools};
+use nexus3::world::{Blocking, BoxFuture, World, real};
+use nexus3_sim::disk::{Disk, Item};
+use serde_json::Value;
+
+pub const CWD: &str = "/project";
+
+/// Does every job when it is asked for.
+struct AtOnce;
+
+impl Blocking for AtOnce {
+    fn run(&self, job: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, ()> {
+        job();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A disk with nothing but the working directory.
+pub fn disk() -> Disk {
+    let disk = Disk::new(|| Timestamp::UNIX_EPOCH);
+    put_dir(&disk, CWD);
+    disk
+}
+
+pub fn put_dir(disk: &Disk, path: &str) {
+    disk.put(Path::new(path), Item::Dir { mode: 0o755 }).expect("a directory goes there");
+}
+
+pub fn put_file(disk: &Disk, path: &str, content: &str) {
+    let item = Item::File { content: content.as_bytes().to_vec(), mode: 0o644 };
+    disk.put(Path::new(path), item).expect("a file goes there");
+}
+
+pub fn put_link(disk: &Disk, path: &str, target: &str) {
+    let item = Item::Link { target: target.into() };
+    disk.put(Path::new(path), item).expect("a link goes there");
+}
+
+/// The world of a test, with another disk and blocking seam.
+pub fn world(disk: &Disk, blocking: Arc<dyn Blocking>) -> World {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime starts");
+    let _inside = runtime.enter();
+    let real = real::world().expect("a test runs in a runtime");
+    World { fs: Arc::new(disk.clone()), blocking, ..real }
+}
+
+pub struct Bench {
+    tools: Tools,
+    world: World,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self { tools: Tools::default(), world: world(&disk(), Arc::new(AtOnce)) }
+    }
+
+    /// Has an agent in [`CWD`] call a tool on this disk.
+    pub fn call(&self, disk: &Disk, tool: &str, arguments: Value) -> ToolOutput {
+        let world = World { fs: Arc::new(disk.clone()), ..self.world.clone() };
+        let workplace = self.tools.workplace(&world, CWD.into());
+        run(&self.tools, &workplace, tool, arguments).now_or_never().expect("nothing is waited for")
+    }
+}
+
+pub fn run(
+    tools: &Tools,
+    workplace: &Arc<Workplace>,
+    tool: &str,
+    arguments: Value,
+) -> BoxFuture<'static, ToolOutput> {
+    let call = ToolCall { id: "1".to_owned(), name: tool.to_owned(), arguments };
+    tools.run(&call, &BTreeSet::new(), workplace)
+}
