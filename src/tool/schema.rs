@@ -105,15 +105,14 @@ impl Problems {
         let none = Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&none);
         for (key, value) in given {
-            match properties.get(key) {
-                Some(property) => self.value(&format!("{at}{key}"), property, value),
-                None => {
-                    let known = properties.keys().map(String::as_str);
-                    let known: Vec<&str> = known.filter(|key| *key != PARALLEL_ARGUMENT).collect();
-                    let hint = words::nearest(key, &known, "there are");
-                    self.add(format!("there is no argument `{}`, {hint}", words::shorten(key)));
-                }
+            if let Some(property) = properties.get(key) {
+                self.value(&format!("{at}{key}"), property, value);
+                continue;
             }
+            let known = properties.keys().map(String::as_str);
+            let known: Vec<&str> = known.filter(|key| *key != PARALLEL_ARGUMENT).collect();
+            let hint = words::nearest(key, &known, "there are");
+            self.add(format!("there is no argument `{}`, {hint}", words::shorten(key)));
         }
         for key in required(schema).filter(|key| !given.contains_key(*key)) {
             let wanted = wanted(&properties[key]);

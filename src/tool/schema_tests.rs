@@ -28,9 +28,9 @@ fn ten() -> u64 {
     10
 }
 
-fn told(given: Value) -> Result<Arguments, String> {
+fn told(given: &Value) -> Result<Arguments, String> {
     let definition = definition::<Arguments>("edit", "Edits.");
-    typed("edit", fitting(&definition, &given)?)
+    typed("edit", fitting(&definition, given)?)
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_schema_has_nothing_that_a_model_does_not_need() {
 fn what_fits_is_taken_with_its_defaults() {
     let given = json!({"path": "a", "quick": null, "lines": null, "_parallel": true});
     let expected = Arguments { path: "a".to_owned(), lines: 10, quick: None, edits: vec![] };
-    assert_eq!(told(given), Ok(expected));
+    assert_eq!(told(&given), Ok(expected));
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn what_does_not_fit_is_named_with_what_would() {
         ),
     ] {
         let end = if problem.ends_with('?') { "" } else { "." };
-        assert_eq!(told(given), Err(format!("Invalid arguments for edit: {problem}{end}")));
+        assert_eq!(told(&given), Err(format!("Invalid arguments for edit: {problem}{end}")));
     }
-    let not_an_object = told(json!("path"));
+    let not_an_object = told(&json!("path"));
     assert_eq!(not_an_object, Err("The arguments of edit must be one JSON object.".to_owned()));
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use grep_matcher::Matcher;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -119,7 +119,13 @@ impl SearchText {
             .size_limit(REGEX_BYTES_MAX)
             .dfa_size_limit(REGEX_BYTES_MAX)
             .build(&self.pattern);
-        built.map_err(|error| FileError::Pattern { argument: "pattern", why: error.to_string() })
+        built.map_err(|error| {
+            let why = match error.kind() {
+                ErrorKind::NotAllowed(_) => "it must match within one line".to_owned(),
+                _ => error.to_string(),
+            };
+            FileError::Pattern { argument: "pattern", why }
+        })
     }
 }
 

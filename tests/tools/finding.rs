@@ -97,19 +97,19 @@ fn glob_finds_what_a_naive_model_finds() {
     runs.unwrap();
 }
 
-/// The lines of one file that a search shows, with `context` lines around each match, and how many
+/// The lines of one file that a search shows, with lines around each match, and how many
 /// of them match.
-fn search_file(path: &Path, content: &str, regex: &Regex, context: usize) -> (String, usize) {
+fn search_file(path: &Path, content: &str, regex: &Regex, around: usize) -> (String, usize) {
     let lines: Vec<&str> = content.split_terminator('\n').collect();
     let hits: BTreeSet<usize> =
         (0..lines.len()).filter(|index| regex.is_match(lines[*index])).collect();
     let mut shown = String::new();
     let mut last = None;
     for (index, line) in lines.iter().enumerate() {
-        if !hits.iter().any(|hit| hit.abs_diff(index) <= context) {
+        if !hits.iter().any(|hit| hit.abs_diff(index) <= around) {
             continue;
         }
-        if context > 0 && last.is_some_and(|last: usize| last + 1 < index) {
+        if around > 0 && last.is_some_and(|last: usize| last + 1 < index) {
             shown.push_str("--\n");
         }
         last = Some(index);
@@ -120,6 +120,10 @@ fn search_file(path: &Path, content: &str, regex: &Regex, context: usize) -> (St
     (shown, hits.len())
 }
 
+fn plural(count: usize, end: &'static str) -> &'static str {
+    if count == 1 { "" } else { end }
+}
+
 #[test]
 fn search_finds_what_a_naive_model_finds() {
     let bench = Bench::new();
@@ -128,27 +132,22 @@ fn search_finds_what_a_naive_model_finds() {
     let content = (lines, any::<bool>())
         .prop_map(|(lines, is_ended)| lines.join("\n") + if is_ended { "\n" } else { "" });
     let input = (tree(content), prop::sample::select(&PATTERNS[..]), 0..3_usize);
-    let runs = TestRunner::default().run(&input, |(files, pattern, context)| {
+    let runs = TestRunner::default().run(&input, |(files, pattern, around)| {
         let regex = Regex::new(pattern).unwrap();
         let (mut expected, mut matches, mut matched_files) = (String::new(), 0, 0);
         for (path, content) in &files {
-            let (shown, count) = search_file(path, content, &regex, context);
+            let (shown, count) = search_file(path, content, &regex, around);
             expected.push_str(&shown);
             matches += count;
             matched_files += usize::from(count > 0);
         }
-        let s = |count| if count == 1 { "" } else { "s" };
-        let es = |count| if count == 1 { "" } else { "es" };
-        expected.push_str(&match matches {
-            0 => "[No matches.]\n".to_owned(),
-            _ => format!(
-                "[{matches} match{} in {matched_files} file{}.]\n",
-                es(matches),
-                s(matched_files)
-            ),
-        });
+        let (es, s) = (plural(matches, "es"), plural(matched_files, "s"));
+        match matches {
+            0 => expected.push_str("[No matches.]\n"),
+            _ => writeln!(expected, "[{matches} match{es} in {matched_files} file{s}.]").unwrap(),
+        }
         let arguments =
-            json!({"path": ".", "pattern": pattern, "context": context, "max_matches": 10_000});
+            json!({"path": ".", "pattern": pattern, "context": around, "max_matches": 10_000});
         prop_assert_eq!(bench.call(&on_disk(&files), "search_text", arguments), Ok(expected));
         Ok(())
     });

@@ -1,6 +1,7 @@
 //! A call that nobody waits for any more ends soon, in the middle of its work.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
@@ -42,24 +43,24 @@ fn opened(drop_after: usize) -> usize {
         run(&tools, &workplace, "search_text", arguments);
     assert!(call.as_mut().now_or_never().is_none(), "its job waits to be done");
     let call = Mutex::new(Some(call));
-    let count = Arc::new(Mutex::new(0));
+    let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     disk.on_operation(move |operation| {
         let is_file = operation.path.parent() == Some(Path::new(CWD))
             && !operation.path.to_string_lossy().contains("ignore");
         if operation.kind == OperationKind::Open && is_file {
-            let mut count = counted.lock().expect("nobody panics with it");
-            *count += 1;
-            if *count == drop_after {
+            let count = counted.fetch_add(1, Ordering::Relaxed) + 1;
+            if count == drop_after {
                 drop(call.lock().expect("nobody panics with it").take());
             }
         }
     });
     let jobs = std::mem::take(&mut *later.0.lock().expect("nobody panics with it"));
     assert_eq!(jobs.len(), 1);
-    jobs.into_iter().for_each(|job| job());
-    let count = *count.lock().expect("nobody panics with it");
-    count
+    for job in jobs {
+        job();
+    }
+    count.load(Ordering::Relaxed)
 }
 
 #[test]
