@@ -119,7 +119,7 @@ async fn tokens_add_up() {
     assert_eq!(tokens.total, tokens.system + tokens.tools + 3);
     assert_eq!((tokens.budget, tokens.available), (CONTEXT_WINDOW, CONTEXT_WINDOW - MAX_OUTPUT));
     assert_eq!(tokens.remaining, tokens.available - tokens.total);
-    stage.exchange(&a, &"hello ".repeat(2000), "much").await;
+    stage.exchange(&a, &"hello ".repeat(20_000), "much").await;
     let over = stage.get_tokens(&a).await.unwrap();
     assert!(over.total > over.available);
     assert_eq!(over.remaining, 0);

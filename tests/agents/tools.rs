@@ -4,11 +4,10 @@ use nexus3::config::{PresetConfig, ToolConfig};
 use nexus3::message::{Message, ToolMeta};
 use nexus3::policy::ceiling::Yolo;
 use nexus3::rpc::method::SendResult;
-use nexus3::tool::Tools;
 use serde_json::{Value, json};
 
 use crate::agents_support::{
-    Stage, completed, ended, error_with, outcome, refused, request, request_id, usage,
+    Stage, completed, ended, error_with, outcome, refused, request, request_id, tools_but, usage,
 };
 
 /// The last messages of a request to the model, from the assistant's on.
@@ -30,8 +29,7 @@ fn results(messages: &[Message]) -> Vec<(&str, &str, bool)> {
 }
 
 fn unknown(tool: &str) -> String {
-    let known: Vec<&str> = Tools::default().names().collect();
-    format!("Unknown tool: {tool}. Tools you have: {}.", known.join(", "))
+    format!("Unknown tool: {tool}. Tools you have: {}.", tools_but(&[]).join(", "))
 }
 
 fn echo(text: &str) -> String {

@@ -20,13 +20,14 @@ use nexus3::rpc::method::{
     GetRequestResult, SendParams, SendResult,
 };
 use nexus3::rpc::wire::ErrorObject;
+use nexus3::tool::Tools;
 use nexus3::world::{World, real};
 use progress::{Progress, WatchedHttp};
 use serde_json::{Value, json};
 use server::Running;
 use tokio::task::JoinHandle;
 
-pub const CONTEXT_WINDOW: u64 = 1000;
+pub const CONTEXT_WINDOW: u64 = 10_000;
 pub const MAX_OUTPUT: u64 = 100;
 
 /// A server and its model.
@@ -238,6 +239,11 @@ pub fn error_with(code: i64, message: &str, data: Value) -> ErrorObject {
 
 pub fn forbidden(reason: &str, message: &str) -> ErrorObject {
     error_with(-32003, message, json!({"reason": reason}))
+}
+
+/// The names of all tools but these, in the order models see them.
+pub fn tools_but(lacking: &[&str]) -> Vec<&'static str> {
+    Tools::default().names().filter(|name| !lacking.contains(name)).collect()
 }
 
 pub fn timed_out() -> ErrorObject {
