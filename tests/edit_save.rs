@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use nexus3::tool::edit::Stamp;
 use nexus3::tool::edit::save::{Overwrite, Target, append, copy, replace};
 use nexus3::world::{Access, Dir, Fs};
 use nexus3_sim::disk::{CrashMode, Disk, Fault, Item, Switch, View};
@@ -185,21 +184,4 @@ fn a_crash_while_copying_leaves_all_of_either_file() {
         assert!(left == file(OLD, 0o750) || left == file(&long, 0o640), "it is torn");
     });
     assert_eq!(at(&done, "/d/f"), file(&long, 0o640));
-}
-
-#[test]
-fn a_stamp_tells_other_content_and_nothing_else() {
-    let (_disk, dir) = disk();
-    let stamp = |content: &[u8]| {
-        let target = Target::Existing { mode: 0o640 };
-        replace(&*dir, &Seeded::new(1), name(), target, content).expect("it is written");
-        let file = dir.open(Path::new("f"), Access::Read).expect("it is there");
-        let stat = file.stat().expect("it is open");
-        Stamp::of(&stat, &file.read_all(1024).expect("it is short"))
-    };
-    let first = stamp(b"abc");
-    // The clock of this disk stands still: only the content tells.
-    assert!(!first.unchanged(&stamp(b"abd")));
-    assert!(!first.unchanged(&stamp(b"abcd")));
-    assert!(first.unchanged(&stamp(b"abc")));
 }

@@ -108,7 +108,7 @@ impl Agent {
         let agent = Self {
             model,
             outbox: Outbox::new(shared.store.clone()),
-            workplace: shared.tools.workplace(&shared.world, facts.cwd.clone()),
+            workplace: shared.tools.workplace(&shared.world, facts.cwd.clone(), &facts.permissions),
             facts,
             shared,
             inbox,

@@ -137,7 +137,7 @@ pub async fn run_tool(
     let permissions = &facts.permissions;
     let own_timeout = permissions.preset.tool_timeouts.get(&call.name).copied();
     let allowed = own_timeout.unwrap_or(shared.skill_timeout);
-    let run = shared.tools.run(&call, &permissions.disabled_tools, &workplace);
+    let run = shared.tools.run(&call, permissions, &workplace);
     let result = match tokio::time::timeout(allowed, run).await {
         Ok(Ok(content)) => ToolResult { content, error: false },
         Ok(Err(content)) => ToolResult { content, error: true },

@@ -8,7 +8,7 @@ mod rules;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -71,6 +71,22 @@ impl Permissions {
 
     pub fn level(&self) -> Level {
         self.preset.level
+    }
+
+    /// Below which paths an agent that works in `cwd` may write without asking anybody.
+    pub fn write_roots(&self, cwd: &Path) -> Vec<PathBuf> {
+        match self.preset.writes {
+            WriteRule::ByLevel => vec![cwd.to_owned()],
+            WriteRule::ListedInCwd | WriteRule::Never => self.write_paths.clone(),
+        }
+    }
+
+    /// Whether there is anything it may write.
+    pub fn may_write(&self) -> bool {
+        match self.preset.writes {
+            WriteRule::ByLevel => true,
+            WriteRule::ListedInCwd | WriteRule::Never => !self.write_paths.is_empty(),
+        }
     }
 }
 

@@ -204,7 +204,7 @@ impl Pool {
             id,
             created_at,
             depth,
-            tools: self.shared.tools.definitions(&permissions.disabled_tools),
+            tools: self.shared.tools.definitions(&permissions),
             permissions,
             cwd,
             system_prompt: prompt,

@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 use std::io;
 
+use super::seen::Stale;
 use crate::limits::{FILE_READ_BYTES_MAX, PATH_CHARS_SHOWN_MAX};
 use crate::world::LinkRefused;
 
@@ -43,6 +44,18 @@ pub enum FileError {
     NoPath { given: Given, why: &'static str },
     #[error("{given} is outside the working directory")]
     Outside { given: Given },
+    #[error("{given} is where you may not write")]
+    NotWritable { given: Given },
+    #[error("{given} exists already: set `overwrite` to replace it")]
+    Exists { given: Given },
+    #[error("{given} is the working directory itself")]
+    WorkingDir { given: Given },
+    #[error("{destination} is {given} itself, or lies in it")]
+    Same { given: Given, destination: Given },
+    #[error("{given} was left as it is: {stale}")]
+    Stale { given: Given, stale: Stale },
+    #[error("{given} was left as it is: {why}")]
+    NotEdited { given: Given, why: String },
     #[error("{given} does not exist")]
     Missing { given: Given },
     #[error("the directory of {given} does not exist")]
@@ -85,6 +98,9 @@ impl FileError {
         }
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing { given },
+            io::ErrorKind::AlreadyExists => Self::Exists { given },
+            // Said by nobody but us, of a path that leads elsewhere than a moment ago.
+            io::ErrorKind::Interrupted => Self::Unsettled { given },
             io::ErrorKind::NotADirectory => Self::NotDir { given },
             io::ErrorKind::IsADirectory => Self::IsDir { given },
             io::ErrorKind::InvalidInput => Self::Special { given },

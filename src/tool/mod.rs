@@ -8,8 +8,19 @@ mod file_info;
 mod list_directory;
 mod glob;
 mod search_text;
+mod write_file;
+mod append_file;
+mod edit_file;
+mod edit_file_batch;
+mod edit_lines;
+mod regex_replace;
+mod patch;
+mod copy_file;
+mod rename;
+mod mkdir;
 mod sleep;
 mod echo;
+mod change; // what tools that change files have in common
 pub mod edit; // what an edit makes of a content
 mod skipped; // what a search did not look at
 mod ignored; // what ignore files say
@@ -21,7 +32,6 @@ pub mod place; // where a path leads, and whether it may
 pub mod seen; // what an agent has read
 pub mod error; // what is wrong with a file
 
-use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,10 +42,11 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use error::FileError;
-use workplace::{Site, Workplace};
+use workplace::{Site, Turns, Workplace};
 
 use crate::limits::FILE_JOBS_MAX;
 use crate::message::{ToolCall, ToolDefinition};
+use crate::policy::Permissions;
 use crate::world::{BoxFuture, World};
 
 /// The argument that any tool call may carry to let its whole batch run at the same time. It belongs
@@ -47,6 +58,9 @@ pub type ToolOutput = Result<String, String>;
 
 trait Tool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
+    fn effect(&self) -> Effect {
+        Effect::None
+    }
     /// Runs one call, whose arguments fit the schema. Dropping the future cancels it.
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput>;
 }
@@ -55,9 +69,18 @@ trait Tool: Send + Sync {
 trait OnFiles: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
+    const EFFECT: Effect = Effect::None;
     /// Does the work, off the async threads: it may take its time, but asks the site now and then
     /// whether somebody still waits.
     fn work(self, site: &Site) -> Result<String, FileError>;
+}
+
+/// What a tool does to files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    None,
+    /// It exists only for those who may write somewhere.
+    Changes,
 }
 
 /// The tool whose arguments are `T`.
@@ -68,8 +91,12 @@ impl<T: OnFiles> Tool for FileTool<T> {
         schema::definition::<T>(T::NAME, T::DESCRIPTION)
     }
 
+    fn effect(&self) -> Effect {
+        T::EFFECT
+    }
+
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
-        workplace.run(move |site| {
+        workplace.run(T::EFFECT, move |site| {
             let arguments: T = schema::typed(T::NAME, arguments)?;
             arguments.work(site).map_err(|error| error.to_string())
         })
@@ -86,6 +113,8 @@ pub struct Tools {
     /// Places for calls that use files. They share the threads of the blocking seam with the store,
     /// which must not have to wait for a hundred searches.
     file_jobs: Arc<Semaphore>,
+    /// The place for the one call that changes files.
+    changes: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -96,19 +125,30 @@ impl std::fmt::Debug for Tools {
 
 impl Default for Tools {
     fn default() -> Self {
-        let tools: [Box<dyn Tool>; 8] = [
+        let tools: [Box<dyn Tool>; 18] = [
             on_files::<read_file::ReadFile>(),
             on_files::<tail::Tail>(),
             on_files::<file_info::FileInfo>(),
             on_files::<list_directory::ListDirectory>(),
             on_files::<glob::Glob>(),
             on_files::<search_text::SearchText>(),
+            on_files::<write_file::WriteFile>(),
+            on_files::<append_file::AppendFile>(),
+            on_files::<edit_file::EditFile>(),
+            on_files::<edit_file_batch::EditFileBatch>(),
+            on_files::<edit_lines::EditLines>(),
+            on_files::<regex_replace::RegexReplace>(),
+            on_files::<patch::Patch>(),
+            on_files::<copy_file::CopyFile>(),
+            on_files::<rename::Rename>(),
+            on_files::<mkdir::Mkdir>(),
             Box::new(sleep::Sleep),
             Box::new(echo::Echo),
         ];
         Self {
             tools: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
+            changes: Arc::new(Semaphore::new(1)),
         }
     }
 }
@@ -118,30 +158,47 @@ impl Tools {
         self.tools.iter().map(|(definition, _)| definition.name)
     }
 
-    /// The definitions for an agent for which `disabled` tools do not exist.
-    pub fn definitions(&self, disabled: &BTreeSet<String>) -> Arc<[ToolDefinition]> {
-        let enabled =
-            self.tools.iter().filter(|(definition, _)| !disabled.contains(definition.name));
-        enabled.map(|(definition, _)| definition.clone()).collect()
+    /// The definitions of the tools that there are for an agent.
+    pub fn definitions(&self, permissions: &Permissions) -> Arc<[ToolDefinition]> {
+        self.of(permissions).map(|(definition, _)| definition.clone()).collect()
+    }
+
+    fn of(
+        &self,
+        permissions: &Permissions,
+    ) -> impl Iterator<Item = &(ToolDefinition, Box<dyn Tool>)> {
+        self.tools.iter().filter(|(definition, tool)| {
+            let may_have_effect = match tool.effect() {
+                Effect::None => true,
+                Effect::Changes => permissions.may_write(),
+            };
+            may_have_effect && !permissions.disabled_tools.contains(definition.name)
+        })
     }
 
     /// A workplace for one agent, whose working directory is absolute and without links.
-    pub fn workplace(&self, world: &World, cwd: PathBuf) -> Arc<Workplace> {
-        Arc::new(Workplace::new(world, Arc::clone(&self.file_jobs), cwd))
+    pub fn workplace(
+        &self,
+        world: &World,
+        cwd: PathBuf,
+        permissions: &Permissions,
+    ) -> Arc<Workplace> {
+        let turns = Turns { jobs: self.file_jobs.clone(), changes: self.changes.clone() };
+        let write_roots = permissions.write_roots(&cwd);
+        Arc::new(Workplace::new(world, turns, cwd, write_roots))
     }
 
     /// Runs a call, or says what is wrong with it in words that help the model to do better.
     pub fn run(
         &self,
         call: &ToolCall,
-        disabled: &BTreeSet<String>,
+        permissions: &Permissions,
         workplace: &Arc<Workplace>,
     ) -> BoxFuture<'static, ToolOutput> {
-        let found = self.tools.iter().find(|(definition, _)| {
-            definition.name == call.name && !disabled.contains(definition.name)
-        });
+        let found = self.of(permissions).find(|(definition, _)| definition.name == call.name);
         let Some((definition, tool)) = found else {
-            let known: Vec<&str> = self.names().filter(|name| !disabled.contains(*name)).collect();
+            let known: Vec<&str> =
+                self.of(permissions).map(|(definition, _)| definition.name).collect();
             let problem =
                 format!("Unknown tool: {}. Tools you have: {}.", call.name, known.join(", "));
             return Box::pin(async move { Err(problem) });
@@ -158,9 +215,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::config::PermissionsConfig;
+    use crate::policy::Presets;
 
-    const NAMES: &str =
-        "read_file, tail, file_info, list_directory, glob, search_text, sleep, echo";
+    const READING: &str = "read_file, tail, file_info, list_directory, glob, search_text";
+    const WRITING: &str = "write_file, append_file, edit_file, edit_file_batch, edit_lines, \
+        regex_replace, patch, copy_file, rename, mkdir";
+
+    fn permissions(preset: &str) -> Permissions {
+        let presets = Presets::new(&PermissionsConfig::default()).unwrap();
+        Permissions::new(Arc::clone(presets.get(preset).unwrap()), Vec::new())
+    }
 
     fn call(name: &str, arguments: Value) -> ToolCall {
         ToolCall { id: "1".to_owned(), name: name.to_owned(), arguments }
@@ -170,24 +235,26 @@ mod tests {
     async fn wrong_calls_are_answered_with_guidance() {
         let tools = Tools::default();
         let world = crate::world::real::world().expect("a test runs in a runtime");
-        let workplace = tools.workplace(&world, "/".into());
-        let none = BTreeSet::new();
-        let unknown = tools.run(&call("fly", json!({})), &none, &workplace).await;
-        assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {NAMES}.")));
-        let disabled = BTreeSet::from(["echo".to_owned()]);
+        let trusted = permissions("trusted");
+        let workplace = tools.workplace(&world, "/".into(), &trusted);
+        let unknown = tools.run(&call("fly", json!({})), &trusted, &workplace).await;
+        let all = format!("{READING}, {WRITING}, sleep, echo");
+        assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {all}.")));
+        let mut lacking = permissions("worker");
+        lacking.disabled_tools.insert("echo".to_owned());
         let message = json!({"message": "x", "_parallel": true});
-        let refused = tools.run(&call("echo", message.clone()), &disabled, &workplace).await;
-        let others = NAMES.trim_end_matches(", echo");
+        let refused = tools.run(&call("echo", message.clone()), &lacking, &workplace).await;
+        let others = format!("{READING}, sleep");
         assert_eq!(refused, Err(format!("Unknown tool: echo. Tools you have: {others}.")));
-        let not_an_object = tools.run(&call("echo", json!("x")), &none, &workplace).await;
+        let not_an_object = tools.run(&call("echo", json!("x")), &trusted, &workplace).await;
         assert_eq!(not_an_object, Err("The arguments of echo must be one JSON object.".to_owned()));
-        let run = tools.run(&call("echo", message), &none, &workplace).await;
+        let run = tools.run(&call("echo", message), &trusted, &workplace).await;
         assert_eq!(run, Ok("x".to_owned()));
     }
 
     #[test]
     fn every_schema_is_closed_and_knows_parallel() {
-        for definition in Tools::default().definitions(&BTreeSet::new()).iter() {
+        for definition in Tools::default().definitions(&permissions("trusted")).iter() {
             assert_eq!(definition.parameters["additionalProperties"], false, "{}", definition.name);
             assert_eq!(definition.parameters["properties"]["_parallel"]["type"], "boolean");
         }

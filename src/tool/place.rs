@@ -18,6 +18,8 @@ pub struct Paths<'a> {
     pub fs: &'a dyn Fs,
     /// Absolute and without links: where relative paths begin, and what nothing may leave.
     pub cwd: &'a Path,
+    /// Where something may be changed, all in the working directory.
+    pub write_roots: &'a [PathBuf],
     /// What `~` is.
     pub user_home: Option<&'a Path>,
 }
@@ -45,6 +47,13 @@ pub enum Parents {
     Create,
 }
 
+/// What a call wants with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Read,
+    Write,
+}
+
 enum Resolved {
     There(PathBuf),
     /// The path goes on after something that exists.
@@ -62,7 +71,7 @@ impl Paths<'_> {
         given: &Given,
         mut act: impl FnMut(&Spot) -> io::Result<T>,
     ) -> Result<T, FileError> {
-        settled(given, || match self.resolve(given)? {
+        settled(given, || match self.resolve(given, Side::Read)? {
             Resolved::There(resolved) => Ok(self.spot(resolved).and_then(|spot| act(&spot))),
             Resolved::Missing { .. } => Err(FileError::Missing { given: given.clone() }),
         })
@@ -76,7 +85,7 @@ impl Paths<'_> {
         mut act: impl FnMut(&Spot) -> io::Result<T>,
     ) -> Result<T, FileError> {
         settled(given, || {
-            let resolved = match self.resolve(given)? {
+            let resolved = match self.resolve(given, Side::Write)? {
                 Resolved::There(resolved) => Ok(resolved),
                 Resolved::Missing { existing, rest } => {
                     self.make_way(given, parents, &existing, &rest)?
@@ -100,28 +109,31 @@ impl Paths<'_> {
     }
 
     /// The decision about a path without links.
-    fn decide(&self, given: &Given, resolved: &Path) -> Result<(), FileError> {
-        if resolved.starts_with(self.cwd) {
-            Ok(())
-        } else {
-            Err(FileError::Outside { given: given.clone() })
+    fn decide(&self, given: &Given, side: Side, resolved: &Path) -> Result<(), FileError> {
+        if !resolved.starts_with(self.cwd) {
+            return Err(FileError::Outside { given: given.clone() });
+        }
+        match side {
+            Side::Read => Ok(()),
+            Side::Write if self.write_roots.iter().any(|root| resolved.starts_with(root)) => Ok(()),
+            Side::Write => Err(FileError::NotWritable { given: given.clone() }),
         }
     }
 
     /// Follows the links of a path as far as it exists. An error says nothing about what is outside,
     /// not even whether it exists.
-    fn resolve(&self, given: &Given) -> Result<Resolved, FileError> {
+    fn resolve(&self, given: &Given, side: Side) -> Result<Resolved, FileError> {
         let mut path = self.absolute(given)?;
         for _ in 0..LINKS_FOLLOWED_MAX {
             let error = match self.fs.canonical(&path) {
                 Ok(resolved) => {
-                    self.decide(given, &resolved)?;
+                    self.decide(given, side, &resolved)?;
                     return Ok(Resolved::There(resolved));
                 }
                 Err(error) => error,
             };
             let (existing, rest) = self.existing(&path);
-            self.decide(given, &normal(&existing, &rest))?;
+            self.decide(given, side, &normal(&existing, &rest))?;
             match self.link_target(&existing, &rest) {
                 // It leads to nothing, or to nothing that can be reached; where to is decided on.
                 Some(target) => path = target,

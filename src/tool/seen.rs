@@ -86,7 +86,26 @@ impl Seen {
         }
     }
 
-    /// The file is gone from this path, by the agent's own doing.
+    /// Whether the agent knows the file as it is now.
+    pub fn knows(&self, resolved: &Path, now: &Stamp) -> bool {
+        let book = self.book.load();
+        book.stamps.get(resolved).is_some_and(|(_, then)| then.is_same_content(now))
+    }
+
+    /// The file has another path now, by the agent's own doing.
+    pub fn rename(&self, from: &Path, to: &Path) {
+        let to: Arc<Path> = to.into();
+        self.book.rcu(|book| {
+            let mut book = Book::clone(book);
+            match book.stamps.remove(from) {
+                Some(stamp) => drop(book.stamps.insert(Arc::clone(&to), stamp)),
+                None => drop(book.stamps.remove(&to)),
+            }
+            book
+        });
+    }
+
+    /// What is at this path now is not what the agent read there, by its own doing.
     pub fn forget(&self, resolved: &Path) {
         self.book.rcu(|book| {
             let mut book = Book::clone(book);

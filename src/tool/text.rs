@@ -24,6 +24,13 @@ pub struct Text {
 impl Text {
     /// Reads a file for its agent, which has seen it from then on.
     pub fn read(site: &Site, given: &Given) -> Result<Self, FileError> {
+        let (text, stamp) = Self::look(site, given)?;
+        site.seen().note(&text.resolved, stamp);
+        Ok(text)
+    }
+
+    /// Reads a file without showing it to anybody.
+    pub(super) fn look(site: &Site, given: &Given) -> Result<(Self, Stamp), FileError> {
         let (bytes, stat, resolved) = site.reading(given, |spot| {
             let file = spot.parent.open(spot.name(), Access::Read)?;
             let stat = file.stat()?;
@@ -37,8 +44,7 @@ impl Text {
             given: given.clone(),
             at: error.utf8_error().valid_up_to(),
         })?;
-        site.seen().note(&resolved, stamp);
-        Ok(Self { content, stat, resolved })
+        Ok((Self { content, stat, resolved }, stamp))
     }
 
     /// The lines, each with what ends it.

@@ -6,33 +6,68 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::Effect;
 use super::error::{FileError, Given};
 use super::place::{Parents, Paths, Spot};
 use super::seen::Seen;
-use crate::world::{Blocking, BoxFuture, Dir, Fs, World};
+use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, World};
 
 /// One agent's, for as long as it is in memory.
 pub struct Workplace {
     fs: Arc<dyn Fs>,
     blocking: Arc<dyn Blocking>,
-    /// How many jobs there may be at once; all agents share it.
-    jobs: Arc<Semaphore>,
+    chance: Arc<dyn Chance>,
+    turns: Turns,
     cwd: PathBuf,
+    write_roots: Vec<PathBuf>,
     user_home: Option<PathBuf>,
     seen: Seen,
 }
 
+/// Whose turn it is; all agents share it.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    /// As many places as there may be jobs at once.
+    pub(super) jobs: Arc<Semaphore>,
+    /// One place: what an edit has read is still there when it writes.
+    pub(super) changes: Arc<Semaphore>,
+}
+
+impl Turns {
+    /// Waits for a place, which is given back with what is returned.
+    async fn wait(&self, effect: Effect) -> Vec<OwnedSemaphorePermit> {
+        let wanted: &[&Arc<Semaphore>] = match effect {
+            Effect::None => &[&self.jobs],
+            // In this order: who waits for its turn to change something keeps no reader waiting.
+            Effect::Changes => &[&self.changes, &self.jobs],
+        };
+        let mut places = Vec::with_capacity(wanted.len());
+        for semaphore in wanted {
+            let place = Arc::clone(semaphore).acquire_owned().await;
+            places.push(place.expect("these semaphores are never closed"));
+        }
+        places
+    }
+}
+
 impl Workplace {
     /// `cwd` is absolute and without links.
-    pub(super) fn new(world: &World, jobs: Arc<Semaphore>, cwd: PathBuf) -> Self {
+    pub(super) fn new(
+        world: &World,
+        turns: Turns,
+        cwd: PathBuf,
+        write_roots: Vec<PathBuf>,
+    ) -> Self {
         Self {
             fs: Arc::clone(&world.fs),
             blocking: Arc::clone(&world.blocking),
-            jobs,
+            chance: Arc::clone(&world.chance),
+            turns,
             cwd,
+            write_roots,
             user_home: world.environment.home_dir(),
             seen: Seen::default(),
         }
@@ -41,14 +76,14 @@ impl Workplace {
     /// Does `job` off the async threads. Dropping the future tells the job that nobody waits.
     pub(super) fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        effect: Effect,
         job: impl FnOnce(&Site) -> T + Send + 'static,
     ) -> BoxFuture<'static, T> {
         let workplace = Arc::clone(self);
         Box::pin(async move {
             let unwanted = CancellationToken::new();
             let _waiting = unwanted.clone().drop_guard();
-            let turn = Arc::clone(&workplace.jobs).acquire_owned().await;
-            let turn = turn.expect("this semaphore is never closed");
+            let turn = workplace.turns.wait(effect).await;
             let site = Site { workplace: Arc::clone(&workplace), unwanted };
             let job = move || {
                 let done = job(&site);
@@ -102,13 +137,17 @@ impl Site {
         self.paths().inside(resolved)
     }
 
+    pub fn chance(&self) -> &dyn Chance {
+        self.workplace.chance.as_ref()
+    }
+
     pub fn seen(&self) -> &Seen {
         &self.workplace.seen
     }
 
     fn paths(&self) -> Paths<'_> {
-        let Workplace { fs, cwd, user_home, .. } = self.workplace.as_ref();
-        Paths { fs: fs.as_ref(), cwd, user_home: user_home.as_deref() }
+        let Workplace { fs, cwd, write_roots, user_home, .. } = self.workplace.as_ref();
+        Paths { fs: fs.as_ref(), cwd, write_roots, user_home: user_home.as_deref() }
     }
 }
 

@@ -12,7 +12,7 @@ use nexus3::world::real;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::run;
+use crate::support::{run, trusted};
 
 struct Place {
     _dir: TempDir,
@@ -33,7 +33,7 @@ impl Place {
         symlink("../secret", cwd.join("outside")).expect("a link is made");
         let world = real::world().expect("a test runs in a runtime");
         let tools = Tools::default();
-        let workplace = tools.workplace(&world, cwd);
+        let workplace = tools.workplace(&world, cwd, &trusted());
         Self { _dir: dir, tools, workplace }
     }
 

@@ -1,12 +1,13 @@
 //! Tools over a simulated disk whose jobs are done at once.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
+use nexus3::config::PermissionsConfig;
 use nexus3::message::ToolCall;
+use nexus3::policy::{Permissions, Presets};
 use nexus3::tool::workplace::Workplace;
 use nexus3::tool::{ToolOutput, Tools};
 use nexus3::world::{Blocking, BoxFuture, World, real};
@@ -68,7 +69,7 @@ impl Bench {
     /// Has an agent in [`CWD`] call a tool on this disk.
     pub fn call(&self, disk: &Disk, tool: &str, arguments: Value) -> ToolOutput {
         let world = World { fs: Arc::new(disk.clone()), ..self.world.clone() };
-        let workplace = self.tools.workplace(&world, CWD.into());
+        let workplace = self.tools.workplace(&world, CWD.into(), &trusted());
         run(&self.tools, &workplace, tool, arguments).now_or_never().expect("nothing is waited for")
     }
 }
@@ -80,5 +81,11 @@ pub fn run(
     arguments: Value,
 ) -> BoxFuture<'static, ToolOutput> {
     let call = ToolCall { id: "1".to_owned(), name: tool.to_owned(), arguments };
-    tools.run(&call, &BTreeSet::new(), workplace)
+    tools.run(&call, &trusted(), workplace)
+}
+
+/// Of an agent that may write in its working directory.
+pub fn trusted() -> Permissions {
+    let presets = Presets::new(&PermissionsConfig::default()).expect("the built-in ones are sound");
+    Permissions::new(Arc::clone(presets.get("trusted").expect("it is built in")), Vec::new())
 }

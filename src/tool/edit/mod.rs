@@ -15,7 +15,6 @@ mod patch; // patch
 mod snippet; // what a model is shown of a text
 mod endings; // how lines end, and other shape
 pub mod save; // from content to a file
-mod stamp; // whether a file is what it was
 
 use std::error::Error;
 use std::ops::Range;
@@ -26,7 +25,6 @@ pub use near::Near;
 pub use patch::{Misfit, PatchError, Patched, Placed, patch};
 pub use pattern::{PatternEdit, PatternError, regex_replace};
 pub use snippet::LineNumbers;
-pub use stamp::Stamp;
 pub use strings::{BatchError, Edit, EditError, edit_file, edit_file_batch};
 pub use template::TemplateError;
 
