@@ -87,6 +87,11 @@ pub enum What {
         after_ms: u64,
         reason: String,
     },
+    /// A summary stands for older messages, so that the next request has fewer tokens.
+    Compacted {
+        tokens_before: u64,
+        tokens_after: u64,
+    },
     TurnCompleted {
         content: Arc<str>,
         halted: bool,
@@ -194,6 +199,7 @@ impl What {
             Self::ToolStarted { .. } => "tool_started",
             Self::ToolCompleted { .. } => "tool_completed",
             Self::ProviderRetry { .. } => "provider_retry",
+            Self::Compacted { .. } => "compacted",
             Self::TurnCompleted { .. } => "turn_completed",
             Self::TurnCancelled(_) => "turn_cancelled",
             Self::TurnFailed(_) => "turn_failed",
@@ -223,6 +229,7 @@ impl What {
             | Self::ToolStarted { .. }
             | Self::ToolCompleted { .. }
             | Self::ProviderRetry { .. }
+            | Self::Compacted { .. }
             | Self::TurnCompleted { .. }
             | Self::TurnCancelled(_)
             | Self::TurnFailed(_)

@@ -31,6 +31,8 @@
 //! 10. A path that a model gives is decided on in one place, [`tool::place`], as what it resolves to,
 //!     and then opened from a handle without following a link. Files are only used off the async
 //!     threads.
+//! 11. No request to a model is longer than it takes: `agent::context` builds every one, off the path
+//!     of everything else, and leaves out or sums up what does not fit.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side

@@ -88,7 +88,7 @@ pub const STORE_CACHE_KIB: i64 = 1024;
 pub const STORE_STATEMENTS_KEPT: usize = 64;
 /// Pages in the write-ahead log from which on they are copied into the database.
 pub const STORE_LOG_PAGES: u32 = 1000;
-/// Messages of a conversation that are in memory; all of them are in the database.
+/// Messages of a conversation that are in memory (`max_messages`); all of them are in the database.
 pub const MESSAGES_LOADED_MAX: usize = 1000;
 /// How long after a failed write an agent tries again to write what it owes.
 pub const STORAGE_RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -215,6 +215,28 @@ pub const SCRIPT_BYTES_MAX: u64 = MIB as u64;
 pub const SCRIPT_SILENCE_MAX: Duration = Duration::from_hours(31 * 24);
 pub const TOKEN_PIECE_BYTES_MAX: usize = 64 * KIB;
 
+// Contexts.
+/// What a wire puts around a message, and around a call, besides their texts.
+pub const MESSAGE_TOKENS: u64 = 4;
+pub const CALL_TOKENS: u64 = 8;
+/// The share of what a model takes from which on older messages become a summary.
+pub const COMPACTION_THRESHOLD: f64 = 0.9;
+/// The share of it that the newest messages may have to stay as they are.
+pub const COMPACTION_KEPT: f64 = 0.25;
+/// How long a summary may take, repetitions included.
+pub const COMPACTION_MAX: Duration = Duration::from_mins(10);
+/// The longest summary; never more than a quarter of what the model takes.
+pub const SUMMARY_TOKENS_MAX: u64 = 4096;
+/// The least that is left of a text that is shortened: enough for the note that says so.
+pub const SHORTENED_TOKENS_MIN: u64 = 64;
+/// How often the right length of a shortened text is guessed before a safe one is taken.
+pub const SHORTENING_GUESSES_MAX: u32 = 6;
+/// A file that is part of a system prompt, and all of them together.
+pub const PROMPT_FILE_BYTES_MAX: usize = 64 * KIB;
+pub const PROMPT_FILES_BYTES_MAX: usize = 256 * KIB;
+/// Directories between a repository's root and a working directory that are looked into.
+pub const PROMPT_DIRS_MAX: usize = 64;
+
 // Stopping.
 pub const SHUTDOWN_GRACE_SECONDS: f64 = 10.0;
 
@@ -270,6 +292,7 @@ pub const EXECUTING_CONFIGURED_MAX: usize = 65_536;
 /// Custom presets that a custom preset may stand on.
 pub const PRESET_CHAIN_MAX: usize = 16;
 pub const CONTEXT_WINDOW_TOKENS_MAX: u64 = 1_000_000_000;
+pub const MESSAGES_LOADED_CONFIGURED_MAX: usize = 100_000;
 pub const EVENTS_KEPT_CONFIGURED_MAX: u64 = 100_000_000;
 pub const EVENTS_KEPT_DAYS_CONFIGURED_MAX: u64 = 36_500;
 
@@ -298,6 +321,11 @@ const _: () = assert!(
     OUTPUT_TOKENS_RESERVED < CONTEXT_WINDOW_TOKENS
         && CONTEXT_WINDOW_TOKENS <= CONTEXT_WINDOW_TOKENS_MAX,
     "a model without numbers of its own has room for a question and an answer"
+);
+const _: () = assert!(
+    MESSAGES_LOADED_MAX <= MESSAGES_LOADED_CONFIGURED_MAX
+        && PROMPT_FILE_BYTES_MAX <= PROMPT_FILES_BYTES_MAX,
+    "what is the default is allowed"
 );
 const _: () = assert!(
     TOOL_ITERATIONS_MAX <= TOOL_ITERATIONS_CONFIGURED_MAX

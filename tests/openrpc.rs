@@ -45,6 +45,9 @@ fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
         ("get_context", a, json!({})),
         ("get_model", a, json!({})),
         ("set_model", a, json!({"model": "demo"})),
+        ("compact", a, json!({"force": false})),
+        ("get_system_prompt", a, json!({})),
+        ("set_system_prompt", a, json!({"system_prompt": "Be brief."})),
         ("get_messages", a, json!({"offset": 0, "limit": 100})),
         ("list_agents", None, json!({})),
         ("get_agent_summaries", None, json!({})),
@@ -202,6 +205,7 @@ fn events() -> Vec<What> {
             error: Some(text("no")),
             output: String::new(),
         },
+        What::Compacted { tokens_before: 9, tokens_after: 4 },
         What::ProviderRetry { attempt: 1, after_ms: 7, reason: text("busy") },
         What::TurnCompleted {
             content: "done".into(),

@@ -7,6 +7,7 @@ use nexus3::code::{Code, ErrorObject};
 use nexus3::event::{Audience, Committed, Event, Seq, What};
 use nexus3::hub::Scope;
 use nexus3::id::{AgentId, RequestId};
+use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::message::Message;
 use nexus3::store::{
     AgentRecord, Closed, Kept, Opened, Options, Recipe, Store, StoreError, Sync, Write,
@@ -58,6 +59,7 @@ fn created(number: u64) -> Write {
         write_paths: vec![],
         disabled_tools: vec![],
         system_prompt: "".into(),
+        system_prompt_path: None,
     };
     let (id, created_at) = (agent_id(number), "2025-01-01T00:00:00.000Z".into());
     let record = AgentRecord { id, parent: None, depth: 0, created_at, recipe };
@@ -111,7 +113,12 @@ async fn many_agents_at_once_find_all_they_committed_after_a_restart() {
     assert_eq!(opened.residents.len() as u64, AGENTS);
     assert_eq!((opened.last_seq, opened.next_number), (AGENTS * MESSAGES, AGENTS + 1));
     for agent in 1..=AGENTS {
-        let loaded = opened.store.load(agent).await.expect("read").expect("it is there");
+        let loaded = opened
+            .store
+            .load(agent, MESSAGES_LOADED_MAX)
+            .await
+            .expect("read")
+            .expect("it is there");
         assert_eq!(loaded.message_count, MESSAGES);
         let page = opened.store.events(&Scope::Agent(agent_id(agent)), 0).await.expect("read");
         assert_eq!(page.events.len() as u64, MESSAGES);

@@ -11,12 +11,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::changes::Compacting;
+use super::context::When;
 use super::conversation::{Conversation, MessageTokens};
-use super::handle::{Context, Retire, SendError, SendRequest, Status};
+use super::handle::{CompactReply, Context, Retire, SendError, SendRequest, Status};
 use super::journal::Journal;
 use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
+use super::preamble::Preamble;
 use super::requests::{AcceptReply, Known, Requests, State};
+use super::tokens::Encoding;
 use super::turn::{Effect, Input, Stop, Turn};
 use super::work::Report;
 use super::{Facts, Past, Shared};
@@ -24,7 +28,7 @@ use crate::event::{What, iso};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
-use crate::provider::{Model, ModelRequest};
+use crate::provider::Model;
 use crate::store::{Standing, Write};
 use crate::tool::workplace::Workplace;
 
@@ -34,9 +38,11 @@ pub enum Ask {
     Cancel(Option<RequestId>, oneshot::Sender<Vec<RequestId>>),
     Request(RequestId, oneshot::Sender<Option<State>>),
     Context(oneshot::Sender<Context>),
-    Tokens(oneshot::Sender<MessageTokens>),
+    Tokens(Encoding, oneshot::Sender<MessageTokens>),
     /// With the agent's parent, which the event names.
     SetModel(Box<(Model, Option<AgentId>)>, oneshot::Sender<Result<(), NotChanged>>),
+    SetPrompt(Box<(Arc<str>, Option<AgentId>)>, oneshot::Sender<Result<(), NotChanged>>),
+    Compact(When, CompactReply),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
     /// Takes a retirement back.
@@ -46,6 +52,7 @@ pub enum Ask {
 pub struct Agent {
     pub(super) facts: Arc<Facts>,
     pub(super) model: Model,
+    pub(super) preamble: Arc<Preamble>,
     pub(super) shared: Arc<Shared>,
     /// Where its tools work, and what they remember.
     pub(super) workplace: Arc<Workplace>,
@@ -58,10 +65,12 @@ pub struct Agent {
     pub(super) forgotten: Vec<RequestId>,
     pub(super) queue: VecDeque<SendRequest>,
     pub(super) running: Option<Running>,
+    /// A summary that somebody asked for; no turn starts meanwhile.
+    pub(super) compacting: Option<Compacting>,
     pub(super) outbox: Outbox,
     /// Tasks of the running turn, and those of earlier ones that were told to end.
     pub(super) tasks: JoinSet<()>,
-    retirement: Option<Retirement>,
+    pub(super) retirement: Option<Retirement>,
     should_shutdown: bool,
     standing: Standing,
     published: Arc<ArcSwap<Status>>,
@@ -70,7 +79,7 @@ pub struct Agent {
 pub(super) struct Running {
     pub(super) request: RequestId,
     deadline: Instant,
-    turn: Turn,
+    pub(super) turn: Turn,
     /// Characters of its text that were streamed.
     streamed: usize,
     /// Where in the conversation this turn begins.
@@ -81,7 +90,7 @@ pub(super) struct Running {
 }
 
 #[derive(Default)]
-struct Retirement {
+pub(super) struct Retirement {
     leave: bool,
     /// Told once nothing runs any more and everything is written that can be.
     waiting: Vec<oneshot::Sender<()>>,
@@ -90,14 +99,16 @@ struct Retirement {
 impl Agent {
     pub fn new(
         facts: Arc<Facts>,
-        model: Model,
+        (model, preamble): (Model, Preamble),
         past: Past,
         shared: Arc<Shared>,
         inbox: mpsc::Receiver<Ask>,
     ) -> Self {
-        let conversation = Conversation::restored(past.message_count, past.messages);
+        let conversation = Conversation::restored(past.conversation, shared.in_memory_max);
+        let preamble = Arc::new(preamble);
         let nothing_yet = Status {
             model: model.clone(),
+            preamble: Arc::clone(&preamble),
             message_count: 0,
             should_shutdown: false,
             active_request: None,
@@ -107,6 +118,8 @@ impl Agent {
         };
         let agent = Self {
             model,
+            preamble,
+            compacting: None,
             outbox: Outbox::new(shared.store.clone()),
             workplace: shared.tools.workplace(&shared.world, facts.cwd.clone(), &facts.permissions),
             facts,
@@ -145,6 +158,7 @@ impl Agent {
                 },
                 (entries, result) = self.outbox.committed() => self.on_committed(entries, result),
                 report = next_report(&mut self.running) => self.on_report(report),
+                summary = Compacting::ended(&mut self.compacting) => self.on_summed_up(summary),
                 () = at(deadline) => self.on_deadline(),
             }
             self.start_next();
@@ -164,8 +178,10 @@ impl Agent {
             Ask::Cancel(request, reply) => self.on_cancel(request.as_ref(), reply),
             Ask::Request(id, reply) => drop(reply.send(self.requests.state(&id))),
             Ask::Context(reply) => drop(reply.send(self.context())),
-            Ask::Tokens(reply) => drop(reply.send(self.conversation.tokens())),
+            Ask::Tokens(encoding, reply) => drop(reply.send(self.conversation.tokens(encoding))),
             Ask::SetModel(change, reply) => self.on_set_model(*change, reply),
+            Ask::SetPrompt(change, reply) => self.on_set_prompt(*change, reply),
+            Ask::Compact(when, reply) => self.on_compact(when, reply),
             Ask::Shutdown(reply) => {
                 self.should_shutdown = true;
                 self.publish();
@@ -202,21 +218,6 @@ impl Agent {
         }
     }
 
-    fn on_set_model(
-        &mut self,
-        (model, parent_agent_id): (Model, Option<AgentId>),
-        reply: oneshot::Sender<Result<(), NotChanged>>,
-    ) {
-        if self.retirement.is_some() {
-            // What is written after the agent's end would be its last event.
-            let _ = reply.send(Err(NotChanged::Retiring));
-            return;
-        }
-        let writes = self.journal().model_set(&model.name, parent_agent_id);
-        let then = Then::Model(Box::new(model), reply);
-        self.outbox.push(Entry { request: None, writes, then });
-    }
-
     fn on_cancel(&mut self, request: Option<&RequestId>, reply: oneshot::Sender<Vec<RequestId>>) {
         let wanted = |id: &RequestId| request.is_none_or(|request| request == id);
         let mut cancelled = Vec::new();
@@ -225,6 +226,9 @@ impl Agent {
         {
             cancelled.push(running.request.clone());
             self.on_input(Input::Stop(Stop::Cancel(CancelReason::Cancelled)));
+        }
+        if request.is_none() {
+            self.stop_compacting();
         }
         cancelled.extend(self.cancel_queued(CancelReason::Cancelled, wanted));
         let then = Then::Cancelled(reply, cancelled);
@@ -265,6 +269,7 @@ impl Agent {
         retirement.leave |= leave;
         retirement.waiting.push(reply);
         self.cancel_queued(reason, |_| true);
+        self.stop_compacting();
         if cancel_turn && self.running.is_some() {
             self.on_input(Input::Stop(Stop::Cancel(reason)));
         }
@@ -309,7 +314,7 @@ impl Agent {
 
     /// Starts the next turn once the one before is over and on record.
     fn start_next(&mut self) {
-        if self.running.is_some() || self.queue.is_empty() || self.outbox.holds_turn() {
+        if self.is_busy() || self.queue.is_empty() {
             return;
         }
         let request = self.queue.pop_front().expect("somebody waits");
@@ -317,6 +322,7 @@ impl Agent {
         self.standing.halted_at_iteration_limit = false;
         self.standing.last_action_at = Some(iso(self.shared.world.clock.now()));
         self.conversation.shorten();
+        self.shared.tables.load_in_background(&self.shared.world, &self.model);
         let mut writes = self.journal().started(&request);
         let first_message = self.conversation.len();
         let SendRequest { request_id, content, meta, deadline } = request;
@@ -348,6 +354,10 @@ impl Agent {
         for effect in effects {
             match effect {
                 Effect::Append(message) => writes.push(self.append(message)),
+                Effect::Compact(compacted) => {
+                    writes.extend(self.journal().compacted(Some(&request), &compacted));
+                    self.adopt(&compacted);
+                }
                 Effect::Tell(what) => writes.push(self.journal().event(&request, what)),
                 Effect::Ask => work.push(Work::Ask),
                 Effect::Run { index, call } => {
@@ -405,23 +415,10 @@ impl Agent {
         self.running.as_ref().expect("work belongs to the running turn").reports.clone()
     }
 
-    pub(super) fn model_request(&self) -> ModelRequest {
-        let (facts, model) = (&self.facts, &self.model);
-        ModelRequest {
-            agent: facts.id.clone(),
-            model: model.id.to_string(),
-            system: Arc::clone(&facts.system_prompt),
-            messages: self.conversation.messages(),
-            tools: Arc::clone(&facts.tools),
-            output_tokens_max: model.output_tokens_max,
-            reasoning: model.reasoning,
-        }
-    }
-
     fn context(&self) -> Context {
         Context {
             message_count: self.messages_durable,
-            system_prompt: !self.facts.system_prompt.is_empty(),
+            system_prompt: !self.preamble.system.is_empty(),
             halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
             last_iteration_count: self
                 .running
@@ -434,6 +431,7 @@ impl Agent {
     pub(super) fn publish(&self) {
         let status = Status {
             model: self.model.clone(),
+            preamble: Arc::clone(&self.preamble),
             message_count: self.messages_durable,
             should_shutdown: self.should_shutdown,
             active_request: self.running.as_ref().map(|running| running.request.clone()),
@@ -455,7 +453,7 @@ impl Agent {
     /// Answers those who wait for the agent's retirement once nothing of it runs; true when its
     /// task is to end.
     async fn has_left(&mut self) -> bool {
-        if self.running.is_some() || !self.outbox.is_settled() {
+        if self.running.is_some() || self.compacting.is_some() || !self.outbox.is_settled() {
             return false;
         }
         let Some(retirement) = &mut self.retirement else {

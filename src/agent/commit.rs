@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::actor::Agent;
+use super::handle::CompactError;
 use super::outbox::{Entry, NotChanged, Then, Work};
 use super::outcome::{Failure, Outcome};
 use super::turn::{Input, Stop};
@@ -59,6 +60,15 @@ impl Agent {
                 self.publish();
                 let _ = reply.send(Ok(()));
             }
+            Then::Prompt(preamble, reply) => {
+                self.preamble = preamble;
+                self.publish();
+                let _ = reply.send(Ok(()));
+            }
+            Then::Compacted(compacted, reply) => {
+                self.adopt(&compacted);
+                let _ = reply.send(Ok(*compacted));
+            }
         }
     }
 
@@ -66,7 +76,10 @@ impl Agent {
         let (reports, shared) = (self.reports(), Arc::clone(&self.shared));
         match work {
             Work::Ask => {
-                let ask = work::ask(self.model.clone(), self.model_request(), reports.clone());
+                let running = self.running.as_ref().expect("only a running turn asks");
+                let may_compact = running.turn.may_compact();
+                let draft = self.draft();
+                let ask = work::ask(Arc::clone(&shared), draft, may_compact, reports.clone());
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
             Work::Run { index, call } => {
@@ -106,9 +119,14 @@ impl Agent {
                     let _ = reply.send(cancelled);
                     Then::Nothing
                 }
-                Then::Model(_, reply) => {
+                Then::Model(_, reply) | Then::Prompt(_, reply) => {
                     entry.writes.clear();
                     let _ = reply.send(Err(NotChanged::Storage));
+                    Then::Nothing
+                }
+                Then::Compacted(_, reply) => {
+                    entry.writes.clear();
+                    let _ = reply.send(Err(CompactError::Storage));
                     Then::Nothing
                 }
                 Then::Accept => panic!("what was new has been refused"),

@@ -1,7 +1,7 @@
 //! What others hold of an agent: a way into its inbox, and the status it last published.
 //! No state of its own; every question is answered by the agent's task.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use serde_json::value::RawValue;
@@ -9,11 +9,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
+use super::context::{Compacted, NotCompacted, When};
+use super::counting::{self, Countable};
 use super::outbox::NotChanged;
 use super::outcome::{CancelReason, Outcome};
+use super::preamble::Preamble;
 use super::requests::State;
 use super::shown::Shown;
-use super::tokens::{self, Countable, PromptTokens, Tokens};
+use super::tokens::{Encoding, Tokens};
 use super::{Facts, Past, Shared};
 use crate::id::{AgentId, RequestId};
 use crate::limits::INBOX_MAX;
@@ -30,7 +33,6 @@ struct Inner {
     shared: Arc<Shared>,
     inbox: mpsc::Sender<Ask>,
     status: Arc<ArcSwap<Status>>,
-    prompt_tokens: Arc<OnceLock<PromptTokens>>,
     entry: ArcSwapOption<Entry>,
 }
 
@@ -58,6 +60,7 @@ impl std::fmt::Debug for AgentHandle {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     pub model: Model,
+    pub preamble: Arc<Preamble>,
     pub message_count: usize,
     pub should_shutdown: bool,
     pub active_request: Option<RequestId>,
@@ -114,6 +117,27 @@ pub enum Unanswered {
     Retiring,
 }
 
+pub type CompactReply = oneshot::Sender<Result<Compacted, CompactError>>;
+
+/// Why an agent's conversation was not summed up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompactError {
+    #[error(transparent)]
+    NotCompacted(NotCompacted),
+    #[error("a turn is running or waiting")]
+    Busy,
+    #[error("it was cancelled")]
+    Cancelled,
+    #[error("the summary could not be written down")]
+    Storage,
+    #[error("the agent takes no changes any more")]
+    Retiring,
+    #[error("a defect of ours, {error_id}")]
+    Defect { error_id: String },
+    #[error("the agent is gone")]
+    Gone,
+}
+
 /// The agent's task has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the agent is gone")]
@@ -146,22 +170,14 @@ pub struct Context {
 
 impl AgentHandle {
     /// Starts the agent's task.
-    pub fn start(facts: Facts, model: Model, past: Past, shared: Arc<Shared>) -> Self {
+    pub fn start(facts: Facts, asks: (Model, Preamble), past: Past, shared: Arc<Shared>) -> Self {
         let facts = Arc::new(facts);
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
-        let agent = Agent::new(Arc::clone(&facts), model, past, Arc::clone(&shared), inbox);
+        let agent = Agent::new(Arc::clone(&facts), asks, past, Arc::clone(&shared), inbox);
         let status = agent.published();
         tokio::spawn(agent.run());
-        let (shown, prompt_tokens) = (Shown::of(&facts), Arc::default());
-        let inner = Inner {
-            facts,
-            shown,
-            shared,
-            inbox: sender,
-            status,
-            prompt_tokens,
-            entry: ArcSwapOption::empty(),
-        };
+        let (shown, entry) = (Shown::of(&facts), ArcSwapOption::empty());
+        let inner = Inner { facts, shown, shared, inbox: sender, status, entry };
         Self(Arc::new(inner))
     }
 
@@ -262,7 +278,7 @@ impl AgentHandle {
 
     pub async fn tokens(&self) -> Result<Tokens, Gone> {
         let what = self.countable(self.status().model.clone()).await?;
-        Ok(tokens::count(self.0.shared.world.blocking.as_ref(), what).await)
+        Ok(counting::count(self.0.shared.world.blocking.as_ref(), what).await)
     }
 
     /// The tokens of the next request if it would be too long for `model`.
@@ -272,26 +288,35 @@ impl AgentHandle {
         if what.surely_fits() {
             return Ok(None);
         }
-        let tokens = tokens::count(self.0.shared.world.blocking.as_ref(), what).await;
+        let tokens = counting::count(self.0.shared.world.blocking.as_ref(), what).await;
         Ok(Some(tokens).filter(|tokens| tokens.total() > tokens.available))
     }
 
     async fn countable(&self, model: Model) -> Result<Countable, Gone> {
-        Ok(Countable {
-            facts: Arc::clone(&self.0.facts),
-            model,
-            prompt: Arc::clone(&self.0.prompt_tokens),
-            messages: self.ask(Ask::Tokens).await?,
-        })
+        let encoding = Encoding::of(&model.id);
+        let messages = self.ask(|reply| Ask::Tokens(encoding, reply)).await?;
+        Ok(Countable { model, preamble: Arc::clone(&self.status().preamble), messages })
     }
 
     /// Has every request from the next one on go to `model`; `parent` is whose child the agent is.
     pub async fn set_model(&self, model: Model, parent: Option<AgentId>) -> Result<(), Unanswered> {
-        let asked = self.ask(|reply| Ask::SetModel(Box::new((model, parent)), reply)).await;
-        asked.map_err(|Gone| Unanswered::Gone)?.map_err(|not_changed| match not_changed {
-            NotChanged::Storage => Unanswered::Storage,
-            NotChanged::Retiring => Unanswered::Retiring,
-        })
+        changed(self.ask(|reply| Ask::SetModel(Box::new((model, parent)), reply)).await)
+    }
+
+    /// Has every request from the next one on begin with `prompt`; `parent` is whose child the agent
+    /// is.
+    pub async fn set_prompt(
+        &self,
+        prompt: Arc<str>,
+        parent: Option<AgentId>,
+    ) -> Result<(), Unanswered> {
+        changed(self.ask(|reply| Ask::SetPrompt(Box::new((prompt, parent)), reply)).await)
+    }
+
+    /// Has a summary take the place of the older messages.
+    pub async fn compact(&self, when: When) -> Result<Compacted, CompactError> {
+        let asked = self.ask(|reply| Ask::Compact(when, reply)).await;
+        asked.unwrap_or(Err(CompactError::Gone))
     }
 
     /// Notes that this agent has nothing against the server's end.
@@ -315,4 +340,11 @@ impl AgentHandle {
         self.0.inbox.send(question(reply)).await.map_err(|_| Gone)?;
         answer.await.map_err(|_| Gone)
     }
+}
+
+fn changed(asked: Result<Result<(), NotChanged>, Gone>) -> Result<(), Unanswered> {
+    asked.map_err(|Gone| Unanswered::Gone)?.map_err(|not_changed| match not_changed {
+        NotChanged::Storage => Unanswered::Storage,
+        NotChanged::Retiring => Unanswered::Retiring,
+    })
 }

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
+use super::context::Compacted;
 use super::handle::SendRequest;
 use super::outcome::Outcome;
 use super::turn::ToolResult;
@@ -93,6 +94,29 @@ impl Journal<'_> {
         let what = What::AgentUpdated { parent_agent_id, changed };
         let set = Write::ModelSet { agent: self.agent, model: model.to_owned() };
         vec![set, Write::Event(Event::new(self.id, self.now, what))]
+    }
+
+    pub fn prompt_set(&self, prompt: &Arc<str>, parent_agent_id: Option<AgentId>) -> Vec<Write> {
+        let changed = Map::from_iter([
+            ("system_prompt".to_owned(), (&**prompt).into()),
+            ("system_prompt_path".to_owned(), Value::Null),
+        ]);
+        let what = What::AgentUpdated { parent_agent_id, changed };
+        let set = Write::PromptSet { agent: self.agent, prompt: Arc::clone(prompt) };
+        vec![set, Write::Event(Event::new(self.id, self.now, what))]
+    }
+
+    /// A summary, of the turn that needed it or of somebody who asked for it.
+    pub fn compacted(&self, request: Option<&RequestId>, compacted: &Compacted) -> Vec<Write> {
+        let Compacted { upto, summary, tokens_before, tokens_after, usage: _ } = compacted;
+        let (tokens_before, tokens_after) = (*tokens_before, *tokens_after);
+        let what = What::Compacted { tokens_before, tokens_after };
+        let event = match request {
+            Some(request) => self.event(request, what),
+            None => Write::Event(Event::new(self.id, self.now, what)),
+        };
+        let upto = *upto as u64;
+        vec![Write::Summary { agent: self.agent, upto, summary: Arc::clone(summary) }, event]
     }
 
     pub fn standing(&self, standing: Standing) -> Write {

@@ -2,12 +2,17 @@
 //! `handle` is what others hold; `actor` is the loop behind it; `turn` decides, `work` waits.
 
 mod actor;
+mod changes;
 mod commit;
+mod context;
 mod conversation;
+mod counting;
 mod handle;
 mod journal;
 mod outbox;
 pub mod outcome;
+mod preamble;
+mod prepare;
 mod prompt;
 mod shown;
 mod requests;
@@ -21,23 +26,28 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use conversation::check_pairs;
+pub use context::{
+    Automatic, Compacted, CompactionRules, NotCompacted, SUMMARY_TASK, When, summary_message,
+};
+pub use conversation::{Remembered, check_pairs};
 pub use handle::{
-    Accepted, AgentHandle, Context, Family, Gone, Page, Retire, SendError, SendRequest, Status,
-    Unanswered,
+    Accepted, AgentHandle, CompactError, Context, Family, Gone, Page, Retire, SendError,
+    SendRequest, Status, Unanswered,
 };
 pub use outcome::{CancelReason, EndedAs, Failure, Finish, Outcome};
-pub use prompt::system_prompt;
+pub use preamble::Preamble;
+pub use prompt::{Layered, layered};
 pub use requests::State;
 pub use shown::Shown;
-pub use tokens::Tokens;
+pub use tokens::{Encoding, Tables, Tokens};
 pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn};
 
 use crate::hub::Hub;
 use crate::id::{AgentId, RequestId};
 use crate::logs::Logs;
-use crate::message::{Message, ToolDefinition};
+use crate::message::ToolDefinition;
 use crate::policy::Permissions;
+use crate::provider::Secrets;
 use crate::store::{AgentNumber, Standing, Store};
 use crate::tool::Tools;
 use crate::world::World;
@@ -51,7 +61,6 @@ pub struct Facts {
     pub depth: u32,
     pub permissions: Permissions,
     pub cwd: PathBuf,
-    pub system_prompt: Arc<str>,
     /// The tools its model sees.
     pub tools: Arc<[ToolDefinition]>,
 }
@@ -59,9 +68,7 @@ pub struct Facts {
 /// What an agent had before it came into memory; a new one has nothing.
 #[derive(Debug, Default)]
 pub struct Past {
-    pub message_count: usize,
-    /// The newest ones.
-    pub messages: Vec<Arc<Message>>,
+    pub conversation: Remembered,
     /// Requests on record, oldest first.
     pub requests: Vec<RequestId>,
     pub standing: Standing,
@@ -77,4 +84,9 @@ pub struct Shared {
     pub tools: Tools,
     pub rules: Rules,
     pub skill_timeout: Duration,
+    pub compaction: CompactionRules,
+    /// Messages of one conversation.
+    pub in_memory_max: usize,
+    pub secrets: Secrets,
+    pub tables: Tables,
 }

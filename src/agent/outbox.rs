@@ -3,11 +3,15 @@
 //! It keeps order and never decides what a failed commit means: that is the actor's.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::context::Compacted;
+use super::handle::CompactReply;
 use super::outcome::Outcome;
+use super::preamble::Preamble;
 use crate::id::RequestId;
 use crate::limits::STORAGE_RETRY_AFTER;
 use crate::message::ToolCall;
@@ -40,6 +44,9 @@ pub enum Then {
     Cancelled(oneshot::Sender<Vec<RequestId>>, Vec<RequestId>),
     /// The agent has another model, and whoever asked for it is told.
     Model(Box<Model>, oneshot::Sender<Result<(), NotChanged>>),
+    Prompt(Arc<Preamble>, oneshot::Sender<Result<(), NotChanged>>),
+    /// A summary stands for older messages, and whoever asked for it is told.
+    Compacted(Box<Compacted>, CompactReply),
 }
 
 /// A change that was not made.
@@ -137,9 +144,12 @@ impl Outbox {
         }
     }
 
-    /// Whether a turn still waits for something to be written, its end included.
+    /// Whether a turn still waits for something to be written, its end included, or what was done
+    /// between turns.
     pub fn holds_turn(&mut self) -> bool {
-        self.entries_mut().any(|entry| matches!(entry.then, Then::Work(_) | Then::End(_)))
+        let holds =
+            |then: &Then| matches!(then, Then::Work(_) | Then::End(_) | Then::Compacted(..));
+        self.entries_mut().any(|entry| holds(&entry.then))
     }
 
     /// Whether nothing is under way, and what waits only waits for the disk to recover.

@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::context::{Compacted, MayCompact};
 use super::outcome::{CancelReason, Failure, Finish, Outcome};
 use crate::event::{self, What};
 use crate::limits::EMPTY_ANSWERS_MAX;
@@ -24,6 +25,17 @@ pub struct Turn {
     iterations: u32,
     /// In a row.
     empty_answers: u32,
+    compaction: Compaction,
+}
+
+/// Whether older messages may become a summary before the model is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compaction {
+    Allowed,
+    /// For this question, so that it is asked next whatever its length.
+    Done,
+    /// It failed, and is not tried again in this turn.
+    GivenUp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +52,10 @@ pub enum Input {
     Retrying(Retry),
     Answered(Answer),
     Broke(ProviderError),
+    /// In place of an answer: the conversation is shorter now.
+    Compacted(Compacted),
+    /// The conversation could not become shorter; what does not fit is left out.
+    NotCompacted,
     /// A call that was to run does, now that this is on record.
     ToolStarted {
         index: usize,
@@ -82,6 +98,8 @@ pub enum Stop {
 pub enum Effect {
     Ask,
     Append(Message),
+    /// A summary takes the place of older messages.
+    Compact(Compacted),
     /// Something that those who follow the turn should know.
     Tell(What),
     Run {
@@ -152,6 +170,7 @@ impl Turn {
             usage: Usage::default(),
             iterations: 1,
             empty_answers: 0,
+            compaction: Compaction::Allowed,
         };
         (turn, vec![Effect::Ask])
     }
@@ -166,6 +185,14 @@ impl Turn {
         self.iterations
     }
 
+    /// Whether older messages may become a summary before the model is asked.
+    pub fn may_compact(&self) -> MayCompact {
+        match self.compaction {
+            Compaction::Allowed => MayCompact::Yes,
+            Compaction::Done | Compaction::GivenUp => MayCompact::No,
+        }
+    }
+
     pub fn on(&mut self, input: Input) -> Vec<Effect> {
         if matches!(self.phase, Phase::Done) {
             return Vec::new();
@@ -178,6 +205,11 @@ impl Turn {
             }
             Input::Answered(answer) => self.on_answer(answer),
             Input::Broke(error) => self.fail(Failure::Provider(error)),
+            Input::Compacted(compacted) => self.on_compacted(compacted),
+            Input::NotCompacted => {
+                self.compaction = Compaction::GivenUp;
+                Vec::new()
+            }
             Input::ToolStarted { index } => self.on_tool_started(index),
             Input::ToolEnded { index, result } => self.on_tool_ended(index, result),
             Input::Defect { error_id } => self.fail(Failure::Internal { error_id }),
@@ -198,12 +230,24 @@ impl Turn {
         Vec::new()
     }
 
+    fn on_compacted(&mut self, compacted: Compacted) -> Vec<Effect> {
+        let unanswered = matches!(&self.phase, Phase::Asking { text } if text.is_empty());
+        assert!(unanswered, "a conversation becomes shorter before its model is asked");
+        assert_eq!(self.compaction, Compaction::Allowed, "one question, one summary");
+        self.compaction = Compaction::Done;
+        self.usage += compacted.usage;
+        vec![Effect::Compact(compacted), Effect::Ask]
+    }
+
     fn on_answer(&mut self, answer: Answer) -> Vec<Effect> {
         let Phase::Asking { text } = &mut self.phase else {
             panic!("an answer ends only while the model answers");
         };
         let content = std::mem::take(text);
         self.usage += answer.usage;
+        if self.compaction == Compaction::Done {
+            self.compaction = Compaction::Allowed;
+        }
         if answer.calls.is_empty() {
             return self.on_last_answer(content, answer.finish);
         }

@@ -331,6 +331,7 @@ impl Stage {
                     self.asked = true;
                 }
                 Effect::Append(message) => self.conversation.push(message),
+                Effect::Compact(_) => assert!(!self.asked, "a summary comes before the question"),
                 Effect::Tell(What::BatchStarted(_)) => {
                     assert!(!self.in_batch, "one batch at a time");
                     self.in_batch = true;
@@ -437,4 +438,41 @@ proptest! {
         prop_assert_eq!(stage.turn.on(ended(0, "late")), []);
         prop_assert_eq!(stage.turn.on(Input::Text("late".to_owned())), []);
     }
+}
+
+fn compacted() -> Compacted {
+    let usage = Usage { input_tokens: 10, output_tokens: 1 };
+    Compacted { upto: 4, summary: "so far".into(), tokens_before: 9, tokens_after: 5, usage }
+}
+
+#[test]
+fn a_summary_comes_before_the_question_and_only_once_for_it() {
+    let (mut turn, _) = Turn::start(RULES);
+    assert_eq!(turn.may_compact(), MayCompact::Yes);
+    let effects = turn.does(Input::Compacted(compacted()));
+    assert_eq!(effects, [Effect::Compact(compacted()), Effect::Ask]);
+    assert_eq!(turn.may_compact(), MayCompact::No, "the question is asked next");
+    turn.does(answered(vec![call("a")]));
+    assert_eq!(turn.may_compact(), MayCompact::Yes, "what a tool says may be long");
+    turn.does(ended(0, "much"));
+    turn.does(Input::Text("Done.".to_owned()));
+    let effects = turn.does(answered(vec![]));
+    assert_eq!(effects.last(), Some(&completed("Done.", Finish::Stop, 3)), "a summary is paid for");
+    assert_eq!(turn.iterations(), 2);
+}
+
+#[test]
+fn a_summary_that_failed_is_not_tried_again_in_the_same_turn() {
+    let (mut turn, _) = Turn::start(RULES);
+    assert_eq!(turn.does(Input::NotCompacted), []);
+    turn.does(answered(vec![call("a")]));
+    assert_eq!(turn.does(ended(0, "much")), [result("a", "much"), Effect::Ask]);
+    assert_eq!(turn.may_compact(), MayCompact::No);
+}
+
+#[test]
+fn cancel_while_older_messages_are_summed_up_ends_the_turn() {
+    let (mut turn, _) = Turn::start(RULES);
+    assert_eq!(turn.does(CANCEL), [Effect::Abandon, CANCELLED]);
+    assert_eq!(turn.does(Input::Compacted(compacted())), []);
 }

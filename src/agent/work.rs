@@ -10,11 +10,13 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::context::{Draft, MayCompact};
+use super::prepare::prepare;
 use super::turn::{Answer, Input, ToolResult};
 use super::{Facts, Shared};
 use crate::event::What;
 use crate::message::{ToolCall, Usage};
-use crate::provider::{Fault, Model, ModelEvent, ModelRequest, ProviderError};
+use crate::provider::{ModelEvent, ModelStream, ProviderError};
 use crate::tool::workplace::Workplace;
 use crate::world::Use;
 
@@ -41,9 +43,22 @@ pub async fn report(
     let _ = to.send(Report::Input(input)).await;
 }
 
-/// Streams one answer: its text piece by piece, then the rest of it.
-pub async fn ask(model: Model, request: ModelRequest, to: mpsc::Sender<Report>) -> Input {
-    let mut events = model.provider.stream(request);
+/// Streams one answer: its text piece by piece, then the rest of it. What is asked is made from the
+/// draft, unless the conversation must become shorter before.
+pub async fn ask(
+    shared: Arc<Shared>,
+    draft: Draft,
+    may_compact: MayCompact,
+    to: mpsc::Sender<Report>,
+) -> Input {
+    let provider = Arc::clone(&draft.model.provider);
+    match prepare(&shared, draft, may_compact, &to).await {
+        Ok(request) => stream(provider.stream(request), to).await,
+        Err(instead) => instead,
+    }
+}
+
+async fn stream(mut events: ModelStream, to: mpsc::Sender<Report>) -> Input {
     let mut calls: Vec<OpenCall> = Vec::new();
     let mut usage = Usage::default();
     let mut thinking_since = None;
@@ -82,13 +97,7 @@ pub async fn ask(model: Model, request: ModelRequest, to: mpsc::Sender<Report>) 
             Err(error) => return Input::Broke(error),
         }
     }
-    Input::Broke(ProviderError {
-        fault: Fault::Eof,
-        status: None,
-        attempts: 1,
-        retryable: true,
-        message: "the model's answer ended without a finish reason".to_owned(),
-    })
+    Input::Broke(ProviderError::ended_early())
 }
 
 /// What is told when the model begins to think, and when it goes on to something else.

@@ -28,11 +28,13 @@ pub use token::{TokenError, find_token};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX};
 use crate::rpc::method::{
-    Call, CancelParams, CancelResult, ContextResult, CreateAgentParams, CreateAgentResult,
-    DestroyAgentParams, DestroyAgentResult, GetMessagesParams, GetMessagesResult, GetModelResult,
-    GetRequestParams, GetRequestResult, GetTokensResult, ListAgentsResult, Method, NoParams,
-    OpenRpc, Scope, SendParams, SendResult, SetModelParams, SetModelResult, ShutdownResult,
-    ShutdownServerResult, SummariesParams, SummariesResult, call,
+    Call, CancelParams, CancelResult, CompactParams, CompactResult, ContextResult,
+    CreateAgentParams, CreateAgentResult, DestroyAgentParams, DestroyAgentResult,
+    GetMessagesParams, GetMessagesResult, GetModelResult, GetRequestParams, GetRequestResult,
+    GetSystemPromptResult, GetTokensResult, ListAgentsResult, Method, NoParams, OpenRpc, Scope,
+    SendParams, SendResult, SetModelParams, SetModelResult, SetSystemPromptParams,
+    SetSystemPromptResult, ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult,
+    call,
 };
 use crate::rpc::wire::ErrorObject;
 use crate::world::Net;
@@ -199,6 +201,30 @@ impl NexusClient {
         self.call::<call::SetModel>(Some(agent), &params).await
     }
 
+    pub async fn compact(
+        &self,
+        agent: &AgentId,
+        params: &CompactParams,
+    ) -> Result<CompactResult, ClientError> {
+        self.call::<call::Compact>(Some(agent), params).await
+    }
+
+    pub async fn get_system_prompt(
+        &self,
+        agent: &AgentId,
+    ) -> Result<GetSystemPromptResult, ClientError> {
+        self.call::<call::GetSystemPrompt>(Some(agent), &NoParams {}).await
+    }
+
+    pub async fn set_system_prompt(
+        &self,
+        agent: &AgentId,
+        system_prompt: &str,
+    ) -> Result<SetSystemPromptResult, ClientError> {
+        let params = SetSystemPromptParams { system_prompt: system_prompt.to_owned() };
+        self.call::<call::SetSystemPrompt>(Some(agent), &params).await
+    }
+
     pub async fn shutdown(&self, agent: &AgentId) -> Result<ShutdownResult, ClientError> {
         self.call::<call::Shutdown>(Some(agent), &NoParams {}).await
     }
@@ -229,9 +255,9 @@ impl NexusClient {
     ) -> Result<Value, ClientError> {
         let path = agent.map_or_else(|| "/rpc".to_owned(), |agent| format!("/agent/{agent}"));
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let waits_for_turn = [Method::Send.name(), Method::CreateAgent.name()].contains(&method);
-        // Turns end by the server's own deadlines.
-        let allowed = if waits_for_turn {
+        let waits = [Method::Send, Method::CreateAgent, Method::Compact];
+        // Turns and summaries end by the server's own deadlines.
+        let allowed = if waits.iter().any(|waits| waits.name() == method) {
             Duration::from_secs_f64(TIMEOUT_SECONDS_MAX)
         } else {
             CLIENT_CALL_MAX

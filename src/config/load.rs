@@ -10,9 +10,9 @@ use super::providers;
 use super::section::{Field, Section, Zero};
 use super::words::{nearest, quoted};
 use super::{
-    BuiltIn, Config, ConfigError, EventsConfig, LineageError, LogLevel, NetworkConfig,
-    PermissionsConfig, PresetConfig, RetainConfig, ServerConfig, Source, StorageConfig, SyncMode,
-    ToolConfig, syntax,
+    BuiltIn, CompactionConfig, Config, ConfigError, EventsConfig, LineageError, LogLevel,
+    NetworkConfig, PermissionsConfig, PresetConfig, RetainConfig, ServerConfig, Source,
+    StorageConfig, SyncMode, ToolConfig, syntax,
 };
 use crate::limits::{self, PRESET_CHAIN_MAX};
 use crate::world::Fs;
@@ -52,13 +52,18 @@ fn config(mut root: Section<'_>) -> Config {
             .value("skill_timeout", default.skill_timeout, |f| f.seconds(Zero::Refused)),
         turn_timeout: root
             .value("turn_timeout", default.turn_timeout, |f| f.seconds(Zero::Refused)),
+        max_messages: root.value("max_messages", default.max_messages, |f| {
+            f.whole(1..=limits::MESSAGES_LOADED_CONFIGURED_MAX as u64)
+        }),
+        compaction: section(&mut root, "compaction", |section| compaction(section, &names))
+            .unwrap_or_default(),
         permissions: section(&mut root, "permissions", permissions).unwrap_or_default(),
         network,
         server: section(&mut root, "server", server).unwrap_or_default(),
         storage: section(&mut root, "storage", storage).unwrap_or_default(),
         events: section(&mut root, "events", events).unwrap_or_default(),
     };
-    root.finish(&["confirmation_timeout", "max_messages", "compaction"]);
+    root.finish(&["confirmation_timeout"]);
     config
 }
 
@@ -90,6 +95,28 @@ fn server(mut section: Section<'_>) -> ServerConfig {
     };
     section.finish(&["idle_timeout"]);
     server
+}
+
+fn compaction(mut section: Section<'_>, names: &providers::Names<'_>) -> CompactionConfig {
+    let default = CompactionConfig::default();
+    let model_hint = "name an alias of `providers.*.models`, or leave it out for the agent's own";
+    let model = section.given("model", model_hint);
+    let compaction = CompactionConfig {
+        enabled: section.value("enabled", default.enabled, Field::flag),
+        model: model.and_then(|field| providers::known_model(&field, names)),
+        trigger_threshold: section.value(
+            "trigger_threshold",
+            default.trigger_threshold,
+            Field::share,
+        ),
+        recent_preserve_ratio: section.value(
+            "recent_preserve_ratio",
+            default.recent_preserve_ratio,
+            Field::share,
+        ),
+    };
+    section.finish(&[]);
+    compaction
 }
 
 fn network(mut section: Section<'_>) -> NetworkConfig {

@@ -43,6 +43,13 @@ const FULL: &str = r#"// A file with everything.
     "max_concurrent_tools": 2,
     "skill_timeout": 1.5,
     "turn_timeout": 60,
+    "max_messages": 50,
+    "compaction": {
+        "enabled": false,
+        "model": "small",
+        "trigger_threshold": 0.5,
+        "recent_preserve_ratio": 0,
+    },
     "permissions": {
         "default_preset": "reader",
         "presets": {
@@ -151,6 +158,13 @@ fn full() -> Config {
         max_concurrent_tools: 2,
         skill_timeout: 1.5,
         turn_timeout: 60.0,
+        max_messages: 50,
+        compaction: CompactionConfig {
+            enabled: false,
+            model: Some("small".to_owned()),
+            trigger_threshold: 0.5,
+            recent_preserve_ratio: 0.0,
+        },
         permissions: PermissionsConfig {
             default_preset: "reader".to_owned(),
             presets: [("reader".to_owned(), reader)].into(),
@@ -290,6 +304,7 @@ fn the_schema_lists_the_keys_that_are_read() {
     // What the reader knows, told where a key is unknown.
     let probe = told(
         r#"{"_____": 0, "server": {"_____": 0}, "storage": {"_____": 0}, "network": {"_____": 0},
+            "compaction": {"_____": 0},
             "events": {"_____": 0, "retain": {"_____": 0}}, "permissions": {"_____": 0, "presets": {"p": {
             "extends": "yolo", "_____": 0, "tools": {"t": {"_____": 0}}}}}, "providers": {"p": {
             "type": "vllm", "_____": 0, "models": {"m": {"id": "m", "_____": 0}}}}}"#,
@@ -324,6 +339,11 @@ fn the_schema_and_the_reader_agree() {
         (r#"{"server": {"max_concurrent": 0}}"#, false),
         (r#"{"skill_timeout": 0}"#, false),
         (r#"{"skill_timeout": 1e9}"#, false),
+        (r#"{"compaction": {"trigger_threshold": 1.0}}"#, true),
+        (r#"{"compaction": {"trigger_threshold": 1.1}}"#, false),
+        (r#"{"compaction": {"recent_preserve_ratio": "a quarter"}}"#, false),
+        (r#"{"compaction": {"model": "demo"}}"#, true),
+        (r#"{"max_messages": 0}"#, false),
         (r#"{"max_tool_iterations": 1.5}"#, false),
         (r#"{"max_tool_iterations": 2.0}"#, true),
         (r#"{"providers": {"p": {"type": "demo", "models": {}}}}"#, false),

@@ -50,6 +50,10 @@ pub struct Config {
     /// Seconds a send may wait and run, where it names no `timeout`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub turn_timeout: f64,
+    /// Messages of one conversation that are in memory; all of them are in the database.
+    #[schemars(range(min = 1, max = limits::MESSAGES_LOADED_CONFIGURED_MAX))]
+    pub max_messages: usize,
+    pub compaction: CompactionConfig,
     pub permissions: PermissionsConfig,
     pub network: NetworkConfig,
     pub server: ServerConfig,
@@ -66,6 +70,8 @@ impl Default for Config {
             max_concurrent_tools: limits::CONCURRENT_TOOLS_MAX,
             skill_timeout: limits::SKILL_TIMEOUT_SECONDS,
             turn_timeout: limits::TURN_TIMEOUT_SECONDS,
+            max_messages: limits::MESSAGES_LOADED_MAX,
+            compaction: CompactionConfig::default(),
             permissions: PermissionsConfig::default(),
             network: NetworkConfig::default(),
             server: ServerConfig::default(),
@@ -217,6 +223,34 @@ impl ModelConfig {
             context_window: context_window(),
             max_output: max_output(),
             reasoning: false,
+        }
+    }
+}
+
+/// When the older messages of a conversation become a summary. Both shares are of what the agent's
+/// model takes: its window less `max_output`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CompactionConfig {
+    /// Whether they do by themselves.
+    pub enabled: bool,
+    /// Who sums up, by alias or `provider/model-id`. Default: the agent's own model.
+    pub model: Option<String>,
+    /// The share from which on they do.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub trigger_threshold: f64,
+    /// The share that the newest messages may have to stay word for word.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub recent_preserve_ratio: f64,
+}
+
+impl Default for CompactionConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            model: None,
+            trigger_threshold: limits::COMPACTION_THRESHOLD,
+            recent_preserve_ratio: limits::COMPACTION_KEPT,
         }
     }
 }

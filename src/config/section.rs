@@ -214,6 +214,18 @@ impl<'a> Field<'a> {
     }
 
     /// One of a few words; those of the contract in `later` are refused by name.
+    /// A part of something, from none of it to all.
+    pub(super) fn share(&self) -> Option<f64> {
+        let number = match self.value {
+            Value::NumberLit(number) => number.value.parse::<f64>().ok(),
+            _ => None,
+        };
+        match number.filter(|number| (0.0..=1.0).contains(number)) {
+            Some(number) => Some(number),
+            None => self.expected("a number from 0 to 1"),
+        }
+    }
+
     pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)], later: &[&str]) -> Option<T> {
         let text = match self.value {
             Value::StringLit(text) => text.value.as_ref(),

@@ -70,6 +70,10 @@ pub(super) fn note(event: &Event) -> Option<String> {
                 format!("model asked again after {after_ms} ms (attempt {attempt} failed)");
             (heading, reason.clone())
         }
+        What::Compacted { tokens_before, tokens_after } => {
+            let tokens = format!("{tokens_before} tokens became {tokens_after}");
+            (format!("older messages summed up: {tokens}"), String::new())
+        }
         What::TurnCompleted { halted: false, .. }
         | What::TurnQueued { .. }
         | What::TurnStarted { .. }

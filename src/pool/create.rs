@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::Pool;
 use super::registry::{Found, Refused, Registry};
-use crate::agent::{AgentHandle, Facts, Past, Retire, system_prompt};
+use crate::agent::{AgentHandle, Facts, Layered, Past, Preamble, Retire, layered};
 use crate::event::{Event, What, iso};
 use crate::id::AgentId;
 use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
@@ -46,7 +46,7 @@ pub(super) struct Draft {
     pub depth: u32,
     pub permissions: Permissions,
     pub cwd: PathBuf,
-    pub prompt: Arc<str>,
+    pub prompt: Layered,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +101,10 @@ impl Pool {
         };
         let permissions = self.permissions(&new, preset, &cwd, parent)?;
         let model = self.models.resolve(new.model.as_deref())?;
-        let prompt = new.system_prompt.map_or_else(|| system_prompt(&cwd), Arc::from);
+        let prompt = match &new.system_prompt {
+            Some(given) => Layered { text: given.as_str().into(), path: None },
+            None => self.prompt(&cwd).await,
+        };
         let draft = Draft { depth, permissions, cwd, prompt };
         self.insert(&new.id, found.as_ref(), draft, model).await
     }
@@ -129,10 +132,10 @@ impl Pool {
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = self.reserve(id, parent)?;
         let parent = parent.map(|parent| parent.agent.facts().id.clone());
-        let facts = self.facts(number, id, self.shared.world.clock.now(), draft);
-        let pool = Arc::clone(self);
+        let (facts, preamble) = self.facts(number, id, self.shared.world.clock.now(), draft);
+        let (pool, asks) = (Arc::clone(self), (model, preamble));
         // What has begun is finished even if the caller goes away: the id would be taken for ever.
-        let created = tokio::spawn(async move { pool.write_down(facts, model, parent).await });
+        let created = tokio::spawn(async move { pool.write_down(facts, asks, parent).await });
         created.await.expect("creating an agent does not panic")
     }
 
@@ -162,12 +165,12 @@ impl Pool {
     async fn write_down(
         &self,
         facts: Facts,
-        model: Model,
+        asks: (Model, Preamble),
         parent: Option<AgentId>,
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = (facts.number, facts.id.clone());
         let what = What::AgentCreated { parent_agent_id: parent.clone() };
-        let record = Box::new(record(&facts, &model, parent.clone()));
+        let record = Box::new(record(&facts, &asks, parent.clone()));
         let writes = vec![
             Write::AgentCreated { number, record },
             Write::Event(Event::new(&id, facts.created_at, what)),
@@ -176,7 +179,7 @@ impl Pool {
             self.registry().remove(number);
             return Err(CreateError::Storage { source });
         }
-        let agent = AgentHandle::start(facts, model, Past::default(), Arc::clone(&self.shared));
+        let agent = AgentHandle::start(facts, asks, Past::default(), Arc::clone(&self.shared));
         let arrived = self.registry().arrive(number, agent.clone());
         if arrived {
             tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
@@ -197,18 +200,18 @@ impl Pool {
         id: AgentId,
         created_at: Timestamp,
         draft: Draft,
-    ) -> Facts {
+    ) -> (Facts, Preamble) {
         let Draft { depth, permissions, cwd, prompt } = draft;
-        Facts {
-            number,
-            id,
-            created_at,
-            depth,
-            tools: self.shared.tools.definitions(&permissions),
-            permissions,
-            cwd,
-            system_prompt: prompt,
-        }
+        let tools = self.shared.tools.definitions(&permissions);
+        let preamble = Preamble::new(prompt.text, prompt.path, Arc::clone(&tools));
+        (Facts { number, id, created_at, depth, permissions, cwd, tools }, preamble)
+    }
+
+    /// The prompt of an agent that is given none.
+    async fn prompt(&self, cwd: &Path) -> Layered {
+        let (world, home, cwd) =
+            (self.shared.world.clone(), self.ground.home.clone(), cwd.to_owned());
+        self.shared.world.blocking.call(move || layered(&world, &home, &cwd)).await
     }
 
     /// An id that nobody has, if chance does not insist on one that somebody has.
@@ -288,7 +291,11 @@ impl Pool {
 }
 
 /// What is needed to make this agent again.
-fn record(facts: &Facts, model: &Model, parent: Option<AgentId>) -> AgentRecord {
+fn record(
+    facts: &Facts,
+    (model, preamble): &(Model, Preamble),
+    parent: Option<AgentId>,
+) -> AgentRecord {
     let permissions = &facts.permissions;
     AgentRecord {
         id: facts.id.clone(),
@@ -301,7 +308,8 @@ fn record(facts: &Facts, model: &Model, parent: Option<AgentId>) -> AgentRecord 
             cwd: facts.cwd.clone(),
             write_paths: permissions.write_paths.clone(),
             disabled_tools: permissions.disabled_tools.iter().cloned().collect(),
-            system_prompt: Arc::clone(&facts.system_prompt),
+            system_prompt: Arc::clone(&preamble.system),
+            system_prompt_path: preamble.path.clone(),
         },
     }
 }

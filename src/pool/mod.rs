@@ -3,7 +3,7 @@
 
 mod create;
 mod destroy;
-mod model;
+mod change;
 mod records;
 mod registry;
 mod restore;
@@ -17,14 +17,16 @@ use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+pub use change::SetModelError;
 pub use create::{CreateError, NewAgent, NewId};
-pub use model::SetModelError;
 pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
 pub use restore::RestoreError;
 
-use crate::agent::{AgentHandle, CancelReason, Retire, Rules, Shared};
+use crate::agent::{
+    AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
+};
 use crate::config::Config;
 use crate::event::{Event, What};
 use crate::hub::Hub;
@@ -75,8 +77,19 @@ impl Pool {
         let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
         let Records { opened, hub, logs } = records;
         let Opened { store, residents, next_number, .. } = opened;
-        let tools = Tools::default();
-        let shared = Shared { world, store, hub, logs, tools, rules, skill_timeout };
+        let shared = Shared {
+            world,
+            store,
+            hub,
+            logs,
+            tools: Tools::default(),
+            rules,
+            skill_timeout,
+            compaction: compaction(config, &models),
+            in_memory_max: config.max_messages,
+            secrets: models.secrets().clone(),
+            tables: Tables::default(),
+        };
         let presets = Presets::new(&config.permissions)?;
         presets.check_tools(&shared.tools.names().collect::<Vec<_>>())?;
         Ok(Self {
@@ -170,6 +183,16 @@ impl Pool {
 
     fn registry(&self) -> MutexGuard<'_, Registry<AgentHandle>> {
         self.registry.lock().expect("nothing under this lock panics")
+    }
+}
+
+fn compaction(config: &Config, models: &Models) -> CompactionRules {
+    let config = &config.compaction;
+    CompactionRules {
+        automatic: if config.enabled { Automatic::On } else { Automatic::Off },
+        model: models.compaction().cloned(),
+        trigger_threshold: config.trigger_threshold,
+        recent_preserve_ratio: config.recent_preserve_ratio,
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::create::Draft;
-use crate::agent::{AgentHandle, Facts, Past};
+use crate::agent::{AgentHandle, Facts, Layered, Past, Preamble, Remembered, summary_message};
 use crate::event::What;
 use crate::id::AgentId;
 use crate::policy::{Permissions, PolicyError};
 use crate::provider::{Model, ModelError};
-use crate::store::{AgentNumber, Loaded, StoreError, Write};
+use crate::store::{AgentNumber, Loaded, Opening, StoreError, Write};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
@@ -75,25 +75,32 @@ impl Pool {
     }
 
     async fn restore_one(&self, number: AgentNumber) -> Result<(), RestoreError> {
-        let loaded = self.shared.store.load(number).await;
+        let loaded = self.shared.store.load(number, self.shared.in_memory_max).await;
         let loaded = loaded.map_err(|source| RestoreError::Storage { source })?;
         let loaded = loaded.ok_or(RestoreError::Missing)?;
         let parent = self.registry().parent_agent(number);
         let parent = parent.as_ref().map(AgentHandle::facts);
-        let (facts, model) = self.remade(number, &loaded, parent)?;
+        let (facts, asks) = self.remade(number, &loaded, parent)?;
         let id = facts.id.clone();
         let parent_agent_id = parent.map(|parent| parent.id.clone());
         let restored = Write::Event(self.event(&id, What::AgentRestored { parent_agent_id }));
         let writes = vec![Write::AgentRestored { number }, restored];
         let committed = self.shared.store.commit(writes).await;
         committed.map_err(|source| RestoreError::Storage { source })?;
+        let opening = loaded.opening.map(|opening| match opening {
+            Opening::Summary(summary) => Arc::new(summary_message(&summary)),
+            Opening::First(message) => message,
+        });
         let past = Past {
-            message_count: usize::try_from(loaded.message_count).expect("counts fit"),
-            messages: loaded.messages,
+            conversation: Remembered {
+                total: usize::try_from(loaded.message_count).expect("counts fit"),
+                opening,
+                newest: loaded.messages,
+            },
             requests: loaded.requests,
             standing: loaded.standing,
         };
-        let agent = AgentHandle::start(facts, model, past, Arc::clone(&self.shared));
+        let agent = AgentHandle::start(facts, asks, past, Arc::clone(&self.shared));
         if !self.registry().arrive(number, agent) {
             return Err(RestoreError::Destroyed);
         }
@@ -107,7 +114,7 @@ impl Pool {
         number: AgentNumber,
         loaded: &Loaded,
         parent: Option<&Facts>,
-    ) -> Result<(Facts, Model), RestoreError> {
+    ) -> Result<(Facts, (Model, Preamble)), RestoreError> {
         let (record, recipe) = (&loaded.record, &loaded.record.recipe);
         let policy = |source| RestoreError::Policy { source };
         let preset = self.presets.get(&recipe.preset).map_err(policy)?;
@@ -125,8 +132,12 @@ impl Pool {
             depth: record.depth,
             permissions,
             cwd: recipe.cwd.clone(),
-            prompt: Arc::clone(&recipe.system_prompt),
+            prompt: Layered {
+                text: Arc::clone(&recipe.system_prompt),
+                path: recipe.system_prompt_path.clone(),
+            },
         };
-        Ok((self.facts(number, record.id.clone(), created_at, draft), model))
+        let (facts, preamble) = self.facts(number, record.id.clone(), created_at, draft);
+        Ok((facts, (model, preamble)))
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
@@ -113,6 +114,17 @@ impl KeyFinder<'_> {
         let file = self.fs.dir(parent)?.open(Path::new(name), Access::Read)?;
         let content = file.read_all(KEY_BYTES_MAX)?;
         String::from_utf8(content).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// All secrets that this server was given, for whoever passes on a text that may hold one.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(pub(super) Arc<Redactor>);
+
+impl Secrets {
+    /// The text without them, and without tokens of servers like this one.
+    pub fn hide(&self, text: &str) -> String {
+        self.0.scrub_text(text)
     }
 }
 

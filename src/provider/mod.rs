@@ -32,6 +32,7 @@ use futures_util::Stream;
 use serde::{Deserialize, Serialize};
 
 pub use endpoint::EndpointError;
+pub use key::Secrets;
 pub use models::{Model, ModelError, Models};
 pub use traffic::{BodyEnd, Carried, Passed, Traffic};
 
@@ -107,6 +108,19 @@ pub struct ProviderError {
     pub retryable: bool,
     /// In our own words, for people.
     pub message: String,
+}
+
+impl ProviderError {
+    /// A stream that ended before the answer did.
+    pub fn ended_early() -> Self {
+        Self {
+            fault: Fault::Eof,
+            status: None,
+            attempts: 1,
+            retryable: true,
+            message: "the model's answer ended without a finish reason".to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use super::anthropic::Messages;
 use super::defaults::{Address, Defaults, Offered, Way};
 use super::demo::Demo;
 use super::endpoint::{Endpoint, EndpointError};
-use super::key::{Key, KeyFinder, Redactor};
+use super::key::{Key, KeyFinder, Redactor, Secrets};
 use super::openai::Completions;
 use super::remote::{Remote, Seams};
 use super::script::{self, BuildError, ScriptFileError};
@@ -123,6 +123,9 @@ pub struct Models {
     by_alias: IndexMap<String, Model>,
     providers: IndexMap<Arc<str>, Arc<dyn Provider>>,
     default: Model,
+    /// The one that sums up conversations, if it is not each agent's own.
+    compaction: Option<Model>,
+    secrets: Secrets,
     notice: Option<String>,
 }
 
@@ -161,8 +164,14 @@ impl Models {
             Some(found) => found.notice(),
             None => DEMO_NOTICE.to_owned(),
         });
-        let mut models =
-            Self { by_alias: IndexMap::new(), providers: IndexMap::new(), default: demo(), notice };
+        let mut models = Self {
+            by_alias: IndexMap::new(),
+            providers: IndexMap::new(),
+            default: demo(),
+            compaction: None,
+            secrets: Secrets::default(),
+            notice,
+        };
         let found = found.map(|found| (found.name.to_owned(), found.config()));
         let found = found.as_ref().map(|(name, config)| (name, config));
         // All keys first: what passes between us and one provider may hold the key of another.
@@ -189,6 +198,10 @@ impl Models {
         if let Some(name) = &config.default_model {
             models.default = models.resolve(Some(name))?;
         }
+        if let Some(name) = &config.compaction.model {
+            models.compaction = Some(models.resolve(Some(name))?);
+        }
+        models.secrets = Secrets(secrets);
         Ok(models)
     }
 
@@ -204,6 +217,16 @@ impl Models {
             name: name.chars().take(NAME_SHOWN_CHARS_MAX).collect(),
             known: self.names().collect::<Vec<_>>().join(", "),
         })
+    }
+
+    /// The model that sums up conversations; `None` where each agent's own does.
+    pub fn compaction(&self) -> Option<&Model> {
+        self.compaction.as_ref()
+    }
+
+    /// All that must not be seen in any text.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The aliases, in the order of the configuration.

@@ -35,6 +35,10 @@ impl Environment for Machine {
         None
     }
 
+    fn os(&self) -> &'static str {
+        "linux"
+    }
+
     fn process_id(&self) -> u32 {
         1
     }

@@ -44,6 +44,10 @@ impl Environment for Machine {
     fn home_dir(&self) -> Option<std::path::PathBuf> {
         None
     }
+    fn os(&self) -> &'static str {
+        "linux"
+    }
+
     fn process_id(&self) -> u32 {
         1
     }

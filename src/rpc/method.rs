@@ -134,6 +134,12 @@ methods! {
         "Tells which model the agent asks.";
     SetModel "set_model": Agent, Counted, Own, SetModelParams => SetModelResult,
         "Gives the agent another model, from its next request on.";
+    Compact "compact": Agent, Counted, Own, CompactParams => CompactResult,
+        "Has a summary take the place of the older messages when the model is asked.";
+    GetSystemPrompt "get_system_prompt": Agent, Counted, Own, NoParams => GetSystemPromptResult,
+        "Tells what the agent's model is told first.";
+    SetSystemPrompt "set_system_prompt": Agent, Counted, Own, SetSystemPromptParams => SetSystemPromptResult,
+        "Gives the agent another system prompt, from its next request on.";
     Shutdown "shutdown": Agent, Counted, Refused, NoParams => ShutdownResult,
         "Marks the agent as ready for the server's end; the server stops once all are.";
 }
@@ -440,6 +446,44 @@ pub struct NumberedMessage {
     pub index: u64,
     #[serde(flatten)]
     pub message: Arc<Message>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CompactParams {
+    /// Also where the conversation is not long enough for it to be due. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactResult {
+    pub compacted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_after: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_saved: Option<u64>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetSystemPromptResult {
+    pub system_prompt: String,
+    /// The nearest of the files it was made from.
+    pub system_prompt_path: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SetSystemPromptParams {
+    pub system_prompt: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetSystemPromptResult {
+    pub updated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -282,6 +282,13 @@ impl Call<'_> {
             }
             Method::GetModel => raw(self.get_model(agent(), params::read(method, given)?)),
             Method::SetModel => raw(self.set_model(agent(), params::read(method, given)?).await?),
+            Method::Compact => raw(self.compact(agent(), params::read(method, given)?).await?),
+            Method::GetSystemPrompt => {
+                raw(self.get_system_prompt(agent(), params::read(method, given)?))
+            }
+            Method::SetSystemPrompt => {
+                raw(self.set_system_prompt(agent(), params::read(method, given)?).await?)
+            }
             Method::Shutdown => raw(self.shutdown(agent(), params::read(method, given)?).await?),
         })
     }

@@ -6,16 +6,17 @@ use tokio::time::Instant;
 
 use super::code::Code;
 use super::method::{
-    CancelParams, CancelResult, ContextResult, GetMessagesParams, GetMessagesResult,
-    GetModelResult, GetRequestParams, GetRequestResult, GetTokensResult, NoParams, NumberedMessage,
-    RequestStatus, SendParams, SendResult, SetModelParams, SetModelResult, ShutdownResult,
+    CancelParams, CancelResult, CompactParams, CompactResult, ContextResult, GetMessagesParams,
+    GetMessagesResult, GetModelResult, GetRequestParams, GetRequestResult, GetSystemPromptResult,
+    GetTokensResult, NoParams, NumberedMessage, RequestStatus, SendParams, SendResult,
+    SetModelParams, SetModelResult, SetSystemPromptParams, SetSystemPromptResult, ShutdownResult,
 };
 use super::params::invalid;
 use super::wire::ErrorObject;
 use super::{Call, Patience};
 use crate::agent::{
-    Accepted, AgentHandle, Context, EndedAs, Gone, Outcome, SendError, SendRequest, State,
-    Unanswered, outcome,
+    Accepted, AgentHandle, CompactError, Compacted, Context, EndedAs, Gone, Outcome, SendError,
+    SendRequest, State, Unanswered, When, outcome,
 };
 use crate::id::{AgentId, RequestId};
 use crate::limits::{
@@ -273,6 +274,63 @@ impl Call<'_> {
             model: model.name.to_string(),
             provider: model.provider_name.to_string(),
         })
+    }
+
+    /// Waits for a model, without holding a place among the executing requests.
+    pub(super) async fn compact(
+        &self,
+        agent: &AgentHandle,
+        params: CompactParams,
+    ) -> Result<CompactResult, ErrorObject> {
+        let when = if params.force.unwrap_or(true) { When::Now } else { When::IfDue };
+        let not = |reason: &str| CompactResult {
+            reason: Some(reason.to_owned()),
+            ..CompactResult::default()
+        };
+        match self.place.while_waiting(agent.compact(when)).await {
+            Ok(Compacted { tokens_before, tokens_after, .. }) => Ok(CompactResult {
+                compacted: true,
+                tokens_before: Some(tokens_before),
+                tokens_after: Some(tokens_after),
+                tokens_saved: Some(tokens_before - tokens_after),
+                reason: None,
+            }),
+            Err(CompactError::NotCompacted(why)) => Ok(not(why.name())),
+            Err(CompactError::Cancelled) => Ok(not("cancelled")),
+            Err(CompactError::Busy) => {
+                let message = "not possible during a turn: wait for it, or cancel it";
+                Err(ErrorObject::new(Code::Conflict, message))
+            }
+            Err(CompactError::Storage) => Err(outcome::storage()),
+            Err(CompactError::Retiring) => {
+                Err(Code::of_send(&SendError::Retiring, &agent.facts().id))
+            }
+            Err(CompactError::Defect { error_id }) => Err(outcome::defect(&error_id)),
+            Err(CompactError::Gone) => Err(self.gone(agent)),
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "all methods are called alike")]
+    pub(super) fn get_system_prompt(
+        &self,
+        agent: &AgentHandle,
+        _: NoParams,
+    ) -> GetSystemPromptResult {
+        let preamble = &agent.status().preamble;
+        GetSystemPromptResult {
+            system_prompt: preamble.system.to_string(),
+            system_prompt_path: preamble.path.as_ref().map(|path| path.display().to_string()),
+        }
+    }
+
+    pub(super) async fn set_system_prompt(
+        &self,
+        agent: &AgentHandle,
+        params: SetSystemPromptParams,
+    ) -> Result<SetSystemPromptResult, ErrorObject> {
+        let set = self.rpc.pool.set_system_prompt(agent, params.system_prompt.into()).await;
+        set.map_err(|unanswered| self.unanswered(agent, unanswered))?;
+        Ok(SetSystemPromptResult { updated: true })
     }
 
     fn unanswered(&self, agent: &AgentHandle, unanswered: Unanswered) -> ErrorObject {

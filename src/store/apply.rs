@@ -72,6 +72,17 @@ impl Change<'_> {
                 "UPDATE recipes SET recipe = json_set(recipe, '$.model', ?2) WHERE agent = ?1",
                 (sql(agent), model),
             ),
+            Write::PromptSet { agent, prompt } => self.run(
+                "UPDATE recipes SET recipe = json_set(recipe, '$.system_prompt', ?2, \
+                 '$.system_prompt_path', NULL) WHERE agent = ?1",
+                (sql(agent), &*prompt),
+            ),
+            Write::Summary { agent, upto, summary } => self.run(
+                "INSERT OR REPLACE INTO summaries (agent, upto, summary) \
+                 SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM agents \
+                 WHERE number = ?1 AND session_status IN ('active', 'dormant'))",
+                (sql(agent), sql(upto), &*summary),
+            ),
             Write::Event(event) => self.append_event(event),
         }
     }
@@ -111,6 +122,7 @@ impl Change<'_> {
         )?;
         self.run("DELETE FROM recipes WHERE agent = ?1", number)?;
         self.run("DELETE FROM messages WHERE agent = ?1", number)?;
+        self.run("DELETE FROM summaries WHERE agent = ?1", number)?;
         self.run("DELETE FROM requests WHERE agent = ?1", number)?;
         self.run("DELETE FROM tool_calls WHERE agent = ?1", number)?;
         self.run("DELETE FROM confirmations WHERE agent = ?1", number)

@@ -50,7 +50,7 @@ use crate::world::{BoxFuture, World};
 
 pub use error::{Fault, StoreError};
 pub use journal::Kept;
-pub use read::{Loaded, RequestRecord, Resident};
+pub use read::{Loaded, Opening, RequestRecord, Resident};
 pub use recovery::Closed;
 pub use write::{AgentNumber, AgentRecord, Recipe, Standing, Write};
 
@@ -144,9 +144,14 @@ impl Store {
     }
 
     /// All that is needed to restore an agent; none where there is no such agent, or only one that
-    /// cannot be restored.
-    pub async fn load(&self, agent: AgentNumber) -> Result<Option<Loaded>, StoreError> {
-        self.read(move |connection| read::load(connection, agent)).await
+    /// cannot be restored. Of its messages come the newest, at most `messages_max`.
+    pub async fn load(
+        &self,
+        agent: AgentNumber,
+        messages_max: usize,
+    ) -> Result<Option<Loaded>, StoreError> {
+        let messages_max = messages_max as u64;
+        self.read(move |connection| read::load(connection, agent, messages_max)).await
     }
 
     /// A page of an agent's messages, from the one with index `offset` on.

@@ -7,7 +7,6 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::database::{json, number, sql, unreadable};
 use super::{AgentNumber, AgentRecord, Recipe, Standing};
 use crate::id::{AgentId, RequestId};
-use crate::limits::MESSAGES_LOADED_MAX;
 use crate::message::Message;
 
 /// An agent that can be restored.
@@ -26,10 +25,19 @@ pub struct Loaded {
     pub standing: Standing,
     /// Of the whole conversation.
     pub message_count: u64,
+    /// What stands for the messages before these to models.
+    pub opening: Option<Opening>,
     /// The newest messages, from a user message on where there is one among them.
     pub messages: Vec<Arc<Message>>,
     /// Those that ended and are kept, oldest first.
     pub requests: Vec<RequestId>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Opening {
+    Summary(Arc<str>),
+    /// The first message, a user's.
+    First(Arc<Message>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,18 +63,30 @@ pub(super) fn residents(connection: &Connection) -> rusqlite::Result<Vec<Residen
 pub(super) fn load(
     connection: &Connection,
     agent: AgentNumber,
+    messages_max: u64,
 ) -> rusqlite::Result<Option<Loaded>> {
     let Some((record, standing)) = record(connection, agent)? else {
         return Ok(None);
     };
     let message_count = message_count(connection, agent)?;
-    let first = message_count.saturating_sub(MESSAGES_LOADED_MAX as u64);
-    let mut messages = messages(connection, agent, first, MESSAGES_LOADED_MAX as u64)?;
-    if first > 0 {
-        messages.drain(..start(&messages));
+    let summary = summary(connection, agent)?;
+    let newest = message_count.saturating_sub(messages_max);
+    let upto = summary.as_ref().map_or(0, |(upto, _)| *upto);
+    let mut found = messages(connection, agent, upto.max(newest), messages_max)?;
+    if newest > upto {
+        found.drain(..start(&found));
     }
+    let opening = match summary {
+        Some((_, summary)) => Some(Opening::Summary(summary)),
+        None if found.len() as u64 == message_count => None,
+        None => messages(connection, agent, 0, 1)?.pop().and_then(first_said),
+    };
     let requests = requests(connection, agent)?;
-    Ok(Some(Loaded { record, standing, message_count, messages, requests }))
+    Ok(Some(Loaded { record, standing, message_count, opening, messages: found, requests }))
+}
+
+fn first_said(message: Arc<Message>) -> Option<Opening> {
+    matches!(*message, Message::User { .. }).then_some(Opening::First(message))
 }
 
 /// Where the end of a conversation can be taken up: the first user message, or at least not the
@@ -101,6 +121,16 @@ fn record(
 pub(super) fn message_count(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<u64> {
     let text = "SELECT coalesce(max(place) + 1, 0) FROM messages WHERE agent = ?1";
     connection.query_row(text, [sql(agent)], |row| number(row, 0))
+}
+
+/// What stands for how many of an agent's first messages.
+fn summary(
+    connection: &Connection,
+    agent: AgentNumber,
+) -> rusqlite::Result<Option<(u64, Arc<str>)>> {
+    let text = "SELECT upto, summary FROM summaries WHERE agent = ?1";
+    let row = |row: &Row<'_>| Ok((number(row, 0)?, row.get(1)?));
+    connection.query_row(text, [sql(agent)], row).optional()
 }
 
 pub(super) fn messages(

@@ -5,7 +5,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Migration `n` makes version `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 /// The newest version there is.
 pub(super) fn known() -> u32 {
@@ -114,6 +114,15 @@ CREATE TABLE confirmations (
     expires_at TEXT NOT NULL
 ) STRICT;
 CREATE INDEX confirmations_agent ON confirmations (agent);
+";
+
+/// What stands for the first `upto` messages of an agent when a model is asked.
+const VERSION_2: &str = "
+CREATE TABLE summaries (
+    agent INTEGER PRIMARY KEY,
+    upto INTEGER NOT NULL,
+    summary TEXT NOT NULL
+) STRICT;
 ";
 
 #[cfg(test)]

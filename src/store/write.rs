@@ -77,6 +77,17 @@ pub enum Write {
         /// As `set_model` names it.
         model: String,
     },
+    /// The agent has another system prompt from now on, which comes from no file.
+    PromptSet {
+        agent: AgentNumber,
+        prompt: Arc<str>,
+    },
+    /// To models this stands for the agent's messages before the one of the index `upto`.
+    Summary {
+        agent: AgentNumber,
+        upto: u64,
+        summary: Arc<str>,
+    },
     /// A durable event; it gets its `seq` in the transaction.
     Event(Event),
 }
@@ -102,6 +113,9 @@ pub struct Recipe {
     pub write_paths: Vec<PathBuf>,
     pub disabled_tools: Vec<String>,
     pub system_prompt: Arc<str>,
+    /// The nearest of the files that the prompt was made from.
+    #[serde(default)]
+    pub system_prompt_path: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,8 @@ pub trait Environment: Send + Sync {
     fn current_dir(&self) -> std::io::Result<PathBuf>;
     /// The user's home directory.
     fn home_dir(&self) -> Option<PathBuf>;
+    /// What the operating system is called, for models.
+    fn os(&self) -> &'static str;
     /// This process's number, for messages to people.
     fn process_id(&self) -> u32;
 }

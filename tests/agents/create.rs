@@ -113,7 +113,8 @@ async fn the_built_in_prompt_names_the_working_directory() {
     let sent = stage.sending(&a, crate::agents_support::says("hi"));
     let call = stage.model.asked_by("a").await;
     let prompt = call.request["messages"][0]["content"].as_str().unwrap().to_owned();
-    assert!(prompt.ends_with(&format!("Working directory: {}\n", working_directory())), "{prompt}");
+    let named = format!("\nWorking directory: {}\nOperating system: ", working_directory());
+    assert!(prompt.contains(&named), "{prompt}");
     assert_eq!(tool_names(&call.request), tools_but(&[]));
     call.answers("hello").await;
     crate::agents_support::ended(sent).await;

@@ -1,5 +1,6 @@
 //! What can be seen of agents: lists, summaries, tokens, context, messages.
 
+use nexus3::limits::MESSAGE_TOKENS;
 use nexus3::message::{AssistantMeta, Message, UserMeta};
 use nexus3::rpc::method::{
     AgentEntry, AgentStatus, AgentSummary, ContextResult, GetMessagesParams, GetMessagesResult,
@@ -115,14 +116,26 @@ async fn tokens_add_up() {
     assert_eq!(empty.messages, 0);
     stage.exchange(&a, "hello world", "hello").await;
     let tokens = stage.get_tokens(&a).await.unwrap();
-    assert_eq!((tokens.system, tokens.tools, tokens.messages), (empty.system, empty.tools, 3));
-    assert_eq!(tokens.total, tokens.system + tokens.tools + 3);
+    let spoken = 3 + 2 * MESSAGE_TOKENS;
+    assert_eq!((tokens.system, tokens.tools, tokens.messages), (empty.system, empty.tools, spoken));
+    assert_eq!(tokens.total, tokens.system + tokens.tools + spoken);
     assert_eq!((tokens.budget, tokens.available), (CONTEXT_WINDOW, CONTEXT_WINDOW - MAX_OUTPUT));
     assert_eq!(tokens.remaining, tokens.available - tokens.total);
     stage.exchange(&a, &"hello ".repeat(20_000), "much").await;
     let over = stage.get_tokens(&a).await.unwrap();
     assert!(over.total > over.available);
     assert_eq!(over.remaining, 0);
+}
+
+#[tokio::test]
+async fn a_megabyte_of_spaces_is_counted_and_shown_in_part() {
+    let mut stage = Stage::new().await;
+    let a = stage.agent("a", "worker").await;
+    let spaces = " ".repeat(1_000_000);
+    stage.exchange(&a, &spaces, "much").await;
+    let tokens = stage.get_tokens(&a).await.unwrap();
+    assert!(tokens.messages > CONTEXT_WINDOW, "{tokens:?}");
+    assert_eq!(stage.messages(&a).await, [user(&spaces), assistant("much")], "it is kept whole");
 }
 
 #[tokio::test]

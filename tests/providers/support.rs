@@ -155,6 +155,10 @@ impl nexus3::world::Environment for Keys {
         self.0.home_dir()
     }
 
+    fn os(&self) -> &'static str {
+        "linux"
+    }
+
     fn process_id(&self) -> u32 {
         self.0.process_id()
     }

@@ -31,6 +31,11 @@ impl Environment for Given {
         Some(self.home_dir.clone())
     }
 
+    fn os(&self) -> &'static str {
+        // The same on every machine that simulates.
+        "linux"
+    }
+
     fn process_id(&self) -> u32 {
         self.process_id
     }

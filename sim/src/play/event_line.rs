@@ -28,6 +28,9 @@ fn more(what: &What) -> String {
             parent_agent_id.as_ref().map(|parent| format!("under {parent}")).unwrap_or_default()
         }
         What::AgentUpdated { parent_agent_id: _, changed } => shown(changed),
+        What::Compacted { tokens_before, tokens_after } => {
+            format!("{tokens_before} tokens became {tokens_after}")
+        }
         What::TurnQueued { position } => format!("behind {position}"),
         What::TurnStarted { content, source, source_agent_id } => {
             let agent = source_agent_id.as_ref().map(|agent| format!(" ({agent})"));

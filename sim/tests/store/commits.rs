@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nexus3::hub::Scope;
+use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::store::{Kept, Options, Store, StoreError, Write};
 use nexus3_sim::disk::OperationKind;
 
@@ -85,7 +86,7 @@ fn a_batch_that_fails_fails_each_of_its_members_and_leaves_nothing() {
         assert!(matches!(good, Err(StoreError::Write { .. })), "{good:?}");
         assert!(matches!(bad, Err(StoreError::Write { .. })), "{bad:?}");
         assert_eq!((heard.seqs(), store.last_seq()), (vec![], 0));
-        assert_eq!(store.load(2).await.expect("read"), None);
+        assert_eq!(store.load(2, MESSAGES_LOADED_MAX).await.expect("read"), None);
         store.commit(vec![created(2, "b"), event("b", 0)]).await.expect("it was not its fault");
         assert_eq!(heard.seqs(), [1]);
     });
@@ -102,7 +103,7 @@ fn what_was_asked_before_the_close_is_done_and_what_comes_after_is_refused() {
         before.expect("committed");
         let after = store.commit(vec![event("a", 1)]).await;
         assert!(matches!(after, Err(StoreError::Closed)), "{after:?}");
-        let read = store.load(1).await;
+        let read = store.load(1, MESSAGES_LOADED_MAX).await;
         assert!(matches!(read, Err(StoreError::Closed)), "{read:?}");
         store.close().await;
     });
@@ -117,7 +118,7 @@ fn what_comes_after_the_end_of_an_agent_changes_nothing() {
         store.commit(vec![created(1, "a"), put(1, 0, user("hi"))]).await.expect("committed");
         store.commit(vec![Write::AgentDestroyed { number: 1 }]).await.expect("committed");
         store.commit(vec![put(1, 1, user("late"))]).await.expect("committed");
-        assert_eq!(store.load(1).await.expect("read"), None);
+        assert_eq!(store.load(1, MESSAGES_LOADED_MAX).await.expect("read"), None);
         assert_eq!(store.messages(1, 0, 10).await.expect("read"), []);
         store.commit(vec![created(2, "a")]).await.expect("its id is free");
     });

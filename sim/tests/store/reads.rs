@@ -2,7 +2,7 @@
 
 use nexus3::hub::Scope;
 use nexus3::limits::{EVENTS_PAGE_MAX, MESSAGES_LOADED_MAX, STREAM_BUFFER_BYTES_MAX};
-use nexus3::store::{RequestRecord, Resident, Standing, Write};
+use nexus3::store::{Opening, RequestRecord, Resident, Standing, Write};
 
 use super::support::{
     Host, agent_id, calls, child, completed, created, event, put, queued, record, request_id,
@@ -24,14 +24,16 @@ fn an_agent_is_loaded_as_it_was_written() {
         writes.extend([queued(2, "r1"), started(2, "r1"), completed(2, "r1"), queued(2, "r2")]);
         writes.push(Write::Standing { agent: 2, standing: standing.clone() });
         opened.store.commit(writes).await.expect("committed");
-        let loaded = opened.store.load(2).await.expect("read").expect("it is there");
+        let loaded =
+            opened.store.load(2, MESSAGES_LOADED_MAX).await.expect("read").expect("it is there");
         assert_eq!(loaded.record, record("b", Some("a")));
         assert_eq!(loaded.standing, standing);
         assert_eq!((loaded.message_count, &*loaded.messages), (4, &conversation[..]));
         assert_eq!(loaded.requests, [request_id("r1")], "the other has not ended");
-        let new = opened.store.load(1).await.expect("read").expect("it is there");
+        let new =
+            opened.store.load(1, MESSAGES_LOADED_MAX).await.expect("read").expect("it is there");
         assert_eq!((new.message_count, new.standing), (0, Standing::default()));
-        assert_eq!(opened.store.load(3).await.expect("read"), None);
+        assert_eq!(opened.store.load(3, MESSAGES_LOADED_MAX).await.expect("read"), None);
     });
     machine.serve(async |opened, _| {
         let residents = [
@@ -39,7 +41,8 @@ fn an_agent_is_loaded_as_it_was_written() {
             Resident { number: 2, id: agent_id("b"), parent: Some(agent_id("a")), depth: 1 },
         ];
         assert_eq!(opened.residents, residents);
-        let loaded = opened.store.load(2).await.expect("read").expect("it is there");
+        let loaded =
+            opened.store.load(2, MESSAGES_LOADED_MAX).await.expect("read").expect("it is there");
         assert_eq!((loaded.standing, &*loaded.messages), (standing, &conversation[..]));
     });
 }
@@ -114,11 +117,43 @@ fn of_a_long_conversation_the_end_is_loaded_from_a_user_message_on() {
             writes.extend((3 * turn..).zip(said).map(|(index, said)| put(1, index, said)));
         }
         store.commit(writes).await.expect("committed");
-        let loaded = store.load(1).await.expect("read").expect("it is there");
+        let loaded = store.load(1, MESSAGES_LOADED_MAX).await.expect("read").expect("it is there");
         assert_eq!(loaded.message_count, 3 * turns);
         assert_eq!(loaded.messages.len(), MESSAGES_LOADED_MAX / 3 * 3);
         assert_eq!(loaded.messages[0], user("turn 2"));
         assert_eq!(loaded.messages.last(), Some(&result("c", "done")));
+        assert_eq!(loaded.opening, Some(Opening::First(user("turn 0"))));
+    });
+}
+
+#[test]
+fn a_summary_stands_for_what_it_sums_up_and_goes_with_its_agent() {
+    Host::new().serve(async |opened, _| {
+        let store = opened.store;
+        let mut writes = vec![created(1, "a")];
+        for turn in 0..4 {
+            let said = [user(&format!("turn {turn}")), calls(&["c"]), result("c", "done")];
+            writes.extend((3 * turn..).zip(said).map(|(index, said)| put(1, index, said)));
+        }
+        store.commit(writes).await.expect("committed");
+        let loaded = async |max| store.load(1, max).await.expect("read").expect("it is there");
+        assert_eq!(loaded(12).await.opening, None);
+        let summary =
+            |upto, summary: &str| Write::Summary { agent: 1, upto, summary: summary.into() };
+        let writes = vec![summary(3, "once"), summary(7, "twice")];
+        store.commit(writes).await.expect("committed");
+        let all = loaded(12).await;
+        assert_eq!((all.message_count, all.opening), (12, Some(Opening::Summary("twice".into()))));
+        assert_eq!(all.messages[0], calls(&["c"]), "it begins where the summary ends");
+        assert_eq!(all.messages.len(), 5);
+        let end = loaded(4).await;
+        assert_eq!(end.opening, Some(Opening::Summary("twice".into())));
+        assert_eq!((end.messages.len(), &end.messages[0]), (3, &user("turn 3")));
+        assert_eq!(store.messages(1, 0, 20).await.expect("read").len(), 12, "all is still there");
+        let gone = vec![Write::AgentDestroyed { number: 1 }, created(2, "a"), summary(1, "late")];
+        store.commit(gone).await.expect("committed");
+        let new = store.load(2, 12).await.expect("read").expect("it is there");
+        assert_eq!((new.message_count, new.opening), (0, None));
     });
 }
 

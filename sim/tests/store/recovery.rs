@@ -3,6 +3,7 @@
 
 use nexus3::event::{Ended, What};
 use nexus3::hub::Scope;
+use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::store::{Closed, Write};
 use nexus3_sim::disk::CrashMode;
 
@@ -158,7 +159,11 @@ fn temporary_agents_are_orphaned_and_their_children_have_no_parent() {
         let residents: Vec<_> =
             opened.residents.iter().map(|found| (found.number, found.parent.clone())).collect();
         assert_eq!(residents, [(2, None)]);
-        assert_eq!(opened.store.load(1).await.expect("read"), None, "it cannot be restored");
+        assert_eq!(
+            opened.store.load(1, MESSAGES_LOADED_MAX).await.expect("read"),
+            None,
+            "it cannot be restored"
+        );
         opened.store.commit(vec![created(4, ".1")]).await.expect("its id is free");
         opened.store.commit(vec![Write::AgentRestored { number: 2 }]).await.expect("committed");
     });

@@ -185,6 +185,7 @@ pub fn record(id: &str, parent: Option<&str>) -> AgentRecord {
             write_paths: vec!["/project/out".into()],
             disabled_tools: vec!["bash".into()],
             system_prompt: "be good".into(),
+            system_prompt_path: None,
         },
     }
 }

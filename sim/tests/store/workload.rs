@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nexus3::event::Seq;
 use nexus3::hub::Scope;
+use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::message::Message;
 use nexus3::store::{AgentNumber, Closed, Opened, Options, Standing, Store, Write};
 use nexus3::world::World;
@@ -202,7 +203,7 @@ async fn started_again(world: &World, options: &Options, last_seq: Seq) -> Optio
 }
 
 async fn state(store: &Store, agent: AgentNumber) -> State {
-    let loaded = store.load(agent).await.expect("read");
+    let loaded = store.load(agent, MESSAGES_LOADED_MAX).await.expect("read");
     let mut state = State { exists: loaded.is_some(), ..State::default() };
     state.messages = loaded.map(|loaded| loaded.messages).unwrap_or_default();
     for id in (0..TURNS).map(request) {

@@ -28,6 +28,10 @@ impl Environment for ProcessEnvironment {
         std::env::home_dir().filter(|home| home.is_absolute())
     }
 
+    fn os(&self) -> &'static str {
+        std::env::consts::OS
+    }
+
     fn process_id(&self) -> u32 {
         std::process::id()
     }

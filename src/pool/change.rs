@@ -1,7 +1,10 @@
-//! Gives an agent another model: one that exists, and that its conversation fits.
+//! Gives an agent another model, one that exists and that its conversation fits, or another prompt.
+
+use std::sync::Arc;
 
 use super::Pool;
 use crate::agent::{AgentHandle, Unanswered};
+use crate::id::AgentId;
 use crate::provider::{Model, ModelError};
 
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +32,21 @@ impl Pool {
                 available: tokens.available,
             });
         }
-        let parent = self.registry().parent_agent(agent.facts().number);
-        let parent = parent.map(|parent| parent.facts().id.clone());
-        agent.set_model(model.clone(), parent).await?;
+        agent.set_model(model.clone(), self.parent_of(agent)).await?;
         Ok(model)
+    }
+
+    /// Every request of the agent from the next one on begins with `prompt`.
+    pub async fn set_system_prompt(
+        &self,
+        agent: &AgentHandle,
+        prompt: Arc<str>,
+    ) -> Result<(), Unanswered> {
+        agent.set_prompt(prompt, self.parent_of(agent)).await
+    }
+
+    fn parent_of(&self, agent: &AgentHandle) -> Option<AgentId> {
+        let parent = self.registry().parent_agent(agent.facts().number);
+        parent.map(|parent| parent.facts().id.clone())
     }
 }

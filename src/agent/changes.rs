@@ -1,0 +1,145 @@
+//! What others may change of an agent besides sending to it: its model, its prompt, and how much of its
+//! conversation stands word for word. Each is durable before whoever asked is told.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::actor::Agent;
+use super::context::{Automatic, Compacted, Draft, NotCompacted, When, summary_message};
+use super::handle::{CompactError, CompactReply};
+use super::outbox::{Entry, NotChanged, Then};
+use super::preamble::Preamble;
+use super::prepare;
+use crate::id::AgentId;
+use crate::provider::Model;
+use crate::world::Use;
+
+/// A summary on its way, between turns.
+pub struct Compacting {
+    reply: CompactReply,
+    summary: oneshot::Receiver<Result<Compacted, NotCompacted>>,
+    task: AbortHandle,
+}
+
+/// The task that was to sum up has died.
+pub struct Died;
+
+impl Compacting {
+    /// Waits for the summary; for ever where none is on its way. Dropping the future loses nothing.
+    pub async fn ended(
+        compacting: &mut Option<Self>,
+    ) -> Result<Result<Compacted, NotCompacted>, Died> {
+        match compacting {
+            Some(compacting) => (&mut compacting.summary).await.map_err(|_| Died),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Agent {
+    pub(super) fn on_set_model(
+        &mut self,
+        (model, parent_agent_id): (Model, Option<AgentId>),
+        reply: oneshot::Sender<Result<(), NotChanged>>,
+    ) {
+        if self.retirement.is_some() {
+            // What is written after the agent's end would be its last event.
+            let _ = reply.send(Err(NotChanged::Retiring));
+            return;
+        }
+        let writes = self.journal().model_set(&model.name, parent_agent_id);
+        let then = Then::Model(Box::new(model), reply);
+        self.outbox.push(Entry { request: None, writes, then });
+    }
+
+    /// A prompt that was given comes from no file.
+    pub(super) fn on_set_prompt(
+        &mut self,
+        (prompt, parent_agent_id): (Arc<str>, Option<AgentId>),
+        reply: oneshot::Sender<Result<(), NotChanged>>,
+    ) {
+        if self.retirement.is_some() {
+            let _ = reply.send(Err(NotChanged::Retiring));
+            return;
+        }
+        let writes = self.journal().prompt_set(&prompt, parent_agent_id);
+        let preamble = Preamble::new(prompt, None, Arc::clone(&self.facts.tools));
+        let then = Then::Prompt(Arc::new(preamble), reply);
+        self.outbox.push(Entry { request: None, writes, then });
+    }
+
+    /// Between turns only: a turn has its conversation summed up itself.
+    pub(super) fn on_compact(&mut self, when: When, reply: CompactReply) {
+        let refusal = if self.retirement.is_some() {
+            Some(CompactError::Retiring)
+        } else if self.is_busy() || !self.queue.is_empty() {
+            Some(CompactError::Busy)
+        } else if when == When::IfDue && self.shared.compaction.automatic == Automatic::Off {
+            Some(CompactError::NotCompacted(NotCompacted::Disabled))
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            let _ = reply.send(Err(refusal));
+            return;
+        }
+        let (draft, shared) = (Arc::new(self.draft()), Arc::clone(&self.shared));
+        let (sender, summary) = oneshot::channel();
+        let task = self.tasks.spawn(async move {
+            let compacted = prepare::compact(&shared, &draft, when, None).await;
+            // Nobody wants it any more if it was cancelled.
+            let _ = sender.send(compacted);
+        });
+        self.compacting = Some(Compacting { reply, summary, task });
+    }
+
+    pub(super) fn on_summed_up(&mut self, ended: Result<Result<Compacted, NotCompacted>, Died>) {
+        let compacting = self.compacting.take().expect("only what is on its way ends");
+        while self.tasks.try_join_next().is_some() {}
+        let refusal = match ended {
+            Ok(Ok(compacted)) => {
+                let writes = self.journal().compacted(None, &compacted);
+                let then = Then::Compacted(Box::new(compacted), compacting.reply);
+                self.outbox.push(Entry { request: None, writes, then });
+                return;
+            }
+            Ok(Err(why)) => CompactError::NotCompacted(why),
+            Err(Died) => {
+                let error_id = self.shared.world.chance.hex(Use::ErrorId, 8);
+                tracing::error!(error_id, agent = %self.facts.id, "summing up panicked");
+                CompactError::Defect { error_id }
+            }
+        };
+        let _ = compacting.reply.send(Err(refusal));
+    }
+
+    pub(super) fn stop_compacting(&mut self) {
+        if let Some(compacting) = self.compacting.take() {
+            compacting.task.abort();
+            let _ = compacting.reply.send(Err(CompactError::Cancelled));
+        }
+    }
+
+    /// A summary stands for what it sums up from now on.
+    pub(super) fn adopt(&mut self, compacted: &Compacted) {
+        let summary = Arc::new(summary_message(&compacted.summary));
+        self.conversation.compact(compacted.upto, summary);
+    }
+
+    /// Whether a turn or a summary is on its way or not yet on record.
+    pub(super) fn is_busy(&mut self) -> bool {
+        self.running.is_some() || self.compacting.is_some() || self.outbox.holds_turn()
+    }
+
+    /// The next request to the model, as far as it does not depend on what fits.
+    pub(super) fn draft(&self) -> Draft {
+        Draft {
+            agent: self.facts.id.clone(),
+            model: self.model.clone(),
+            preamble: Arc::clone(&self.preamble),
+            view: self.conversation.view(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! From a draft to the request that is sent: as it is where it surely fits, else counted, and with its
+//! older messages as a summary where that is due. Waits, and decides nothing: that is `context`.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::Shared;
+use super::context::{Automatic, Compacted, Draft, MayCompact, NotCompacted, When};
+use super::tokens::available;
+use super::turn::Input;
+use super::work::Report;
+use crate::limits::COMPACTION_MAX;
+use crate::message::Usage;
+use crate::provider::{Model, ModelEvent, ModelRequest, ProviderError};
+
+/// The request, or what happened in its place.
+pub async fn prepare(
+    shared: &Shared,
+    draft: Draft,
+    may_compact: MayCompact,
+    to: &mpsc::Sender<Report>,
+) -> Result<ModelRequest, Input> {
+    let rules = &shared.compaction;
+    let may_compact = may_compact == MayCompact::Yes && rules.automatic == Automatic::On;
+    let available = available(&draft.model);
+    let due_at = if may_compact { rules.due_at(&draft.model).min(available) } else { available };
+    if draft.surely_within(due_at) {
+        return Ok(draft.whole());
+    }
+    let draft = Arc::new(draft);
+    if may_compact {
+        match compact(shared, &draft, When::IfDue, Some(to)).await {
+            Ok(compacted) => return Err(Input::Compacted(compacted)),
+            Err(NotCompacted::NotDue | NotCompacted::NothingOlder) => {}
+            Err(why) => {
+                tell(&draft, &why);
+                // A turn that is over by now does not want to know.
+                let _ = to.send(Report::Input(Input::NotCompacted)).await;
+            }
+        }
+    }
+    let fitted = shared.world.blocking.call(move || draft.fitted()).await;
+    fitted.map_err(|too_large| Input::Broke(too_large.into()))
+}
+
+/// Has the older messages of a conversation summed up. Repetitions are told to the turn, if it is one.
+pub async fn compact(
+    shared: &Shared,
+    draft: &Arc<Draft>,
+    when: When,
+    to: Option<&mpsc::Sender<Report>>,
+) -> Result<Compacted, NotCompacted> {
+    let (rules, blocking) = (shared.compaction.clone(), &shared.world.blocking);
+    let model = rules.model.clone().unwrap_or_else(|| draft.model.clone());
+    let ask = {
+        let (draft, model, secrets) = (Arc::clone(draft), model.clone(), shared.secrets.clone());
+        move || {
+            let plan = draft.plan(&rules, when)?;
+            let question = draft.question(&plan, &model, &secrets)?;
+            Ok::<_, NotCompacted>((plan, question))
+        }
+    };
+    let (plan, question) = blocking.call(ask).await?;
+    let said = timeout(COMPACTION_MAX, sum_up(&model, question, to)).await;
+    let (said, usage) = said.map_err(|_| NotCompacted::Timeout)??;
+    let (draft, secrets) = (Arc::clone(draft), shared.secrets.clone());
+    blocking.call(move || draft.accept(&plan, (&said, usage), &secrets)).await
+}
+
+fn tell(draft: &Draft, why: &NotCompacted) {
+    let error = why as &dyn std::error::Error;
+    tracing::warn!(agent = %draft.agent, error, "older messages are left out");
+}
+
+/// One answer of the model, its text only.
+async fn sum_up(
+    model: &Model,
+    question: ModelRequest,
+    to: Option<&mpsc::Sender<Report>>,
+) -> Result<(String, Usage), NotCompacted> {
+    let mut events = model.provider.stream(question);
+    let (mut said, mut usage) = (String::new(), Usage::default());
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(ModelEvent::Text(text)) => said.push_str(&text),
+            Ok(ModelEvent::Usage(reported)) => usage = reported,
+            Ok(ModelEvent::Retry(retry)) => {
+                if let Some(to) = to {
+                    let _ = to.send(Report::Input(Input::Retrying(retry))).await;
+                }
+            }
+            Ok(ModelEvent::Finished(_)) => return Ok((said, usage)),
+            // It was offered no tools, and its thoughts are its own.
+            Ok(
+                ModelEvent::Reasoning(_)
+                | ModelEvent::ToolCallStarted { .. }
+                | ModelEvent::ToolCallDelta { .. },
+            ) => {}
+            Err(source) => return Err(NotCompacted::Provider { source }),
+        }
+    }
+    Err(NotCompacted::Provider { source: ProviderError::ended_early() })
+}
