@@ -3,6 +3,7 @@
 //! They only look: nothing here calls the server, takes virtual time or writes a line of the run.
 
 mod answers; // one answer to each send
+mod budget; // how long a model request is
 mod bounds; // nothing is left, and no limit is exceeded
 mod conversation; // a model request as messages
 mod durable; // what was told stays
@@ -14,7 +15,7 @@ mod pairs; // each tool call with its result
 mod schema; // answers and events as published
 mod sound; // what the database alone must keep
 mod told; // what clients asked for and were told
-mod window; // no secret anywhere
+mod window; // no request too long, no secret anywhere
 
 use std::collections::BTreeSet;
 use std::fmt;

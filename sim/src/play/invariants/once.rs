@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nexus3::agent::SUMMARY_TASK;
 use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::message::Message;
 
@@ -36,6 +37,10 @@ impl Check for Once {
         let Observation::Asked(request) = observation else {
             return Vec::new();
         };
+        // A summary is no turn, and asking for it again changes nothing.
+        if String::from_utf8_lossy(&request.body).contains(SUMMARY_TASK) {
+            return Vec::new();
+        }
         let agent = &request.agent;
         let messages = conversation::read(&request.body).unwrap_or_default();
         // Another agent may have the id by now, and of a long conversation only the end is shown.
@@ -44,13 +49,20 @@ impl Check for Once {
             return Vec::new();
         }
         let turn = messages.iter().filter(|message| matches!(message, Message::User { .. }));
-        let (turn, server_start) = (turn.count(), seen.server_start);
+        let (mut turn, server_start) = (turn.count(), seen.server_start);
         let turn_before = match self.asked.get(agent) {
             Some(asked) if asked.server_start == server_start => asked.turn_before,
             Some(asked) => asked.turn,
             None => 0,
         };
-        self.asked.insert(agent.clone(), Asked { server_start, turn, turn_before });
+        if turn <= turn_before {
+            // Perhaps not all messages were shown: then the database knows which turn it is.
+            turn = turn.max(turn_on_record(agent, seen).unwrap_or_default());
+        }
+        let same_start = |asked: &&Asked| asked.server_start == server_start;
+        let earlier = self.asked.get(agent).filter(same_start).map_or(0, |asked| asked.turn);
+        let asked = Asked { server_start, turn: turn.max(earlier), turn_before };
+        self.asked.insert(agent.clone(), asked);
         if turn > turn_before {
             return Vec::new();
         }
@@ -74,6 +86,14 @@ impl Check for Once {
         }
         found
     }
+}
+
+/// How many messages of users are kept.
+fn turn_on_record(agent: &str, seen: &Seen<'_>) -> Option<usize> {
+    let kept = Kept::read(seen.disk)?.ok()?;
+    let mut agents = kept.agents.iter().filter(|kept| kept.exists());
+    let messages = &agents.find(|kept| kept.id == *agent)?.messages;
+    Some(messages.iter().filter(|message| matches!(message, Message::User { .. })).count())
 }
 
 /// Whether the id may have belonged to another agent before. The ids of temporary ones are given

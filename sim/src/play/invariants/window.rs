@@ -1,5 +1,5 @@
-//! The invariant `window`, its half about secrets: no token, key or canary stands where it does not
-//! belong. Looked through are the transcript, everything logged, every model request whole, and all
+//! The invariant `window`: no request to a model exceeds what it takes, and no token, key or canary
+//! stands where it does not belong. Looked through are the transcript, everything logged, every model request whole, and all
 //! files of the disk.
 //!
 //! Secrets are the server's tokens, the values of variables that a provider takes its key from or
@@ -12,6 +12,7 @@ use http::HeaderMap;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
+use super::budget::Budgets;
 use super::{Check, End, Invariant, Observation, Seen};
 use crate::disk::{Item, View};
 use crate::machine::HOME;
@@ -27,6 +28,7 @@ const KEY_HEADERS: [&str; 3] = ["authorization", "api-key", "x-api-key"];
 
 #[derive(Debug, Default)]
 pub struct Window {
+    budgets: Budgets,
     /// Keys and canaries of the scenario.
     given: Vec<String>,
     /// Which secrets stand in which files because the scenario put them there.
@@ -59,7 +61,7 @@ impl Window {
         }
         given.retain(|secret| secret.len() >= SECRET_BYTES_MIN);
         let put = put(scenario, &given);
-        Self { given, put, ..Self::default() }
+        Self { budgets: Budgets::new(&config), given, put, ..Self::default() }
     }
 
     /// Everything that must not be found, tokens last.
@@ -70,6 +72,9 @@ impl Window {
     fn in_request(&self, request: &Request, seen: &Seen<'_>) -> Vec<String> {
         let secrets = self.secrets(seen);
         let mut found = Vec::new();
+        if let Some(too_much) = self.budgets.exceeded(&request.body) {
+            found.push(format!("a model request of {} has {too_much}", request.agent));
+        }
         if holds_any(&request.body, &secrets) {
             found.push(format!("a secret stands in a model request of {}", request.agent));
         }
