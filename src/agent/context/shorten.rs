@@ -4,8 +4,8 @@
 use super::super::tokens::Encoding;
 use crate::limits::{SHORTENED_TOKENS_MIN, SHORTENING_GUESSES_MAX};
 
-/// Tokens have about four bytes each in most texts.
-const BYTES_PER_TOKEN: usize = 4;
+/// What the note has in most cases.
+const NOTE_TOKENS: usize = 12;
 
 /// The text, or as much of its begin and end as has at most `tokens` in the form that is sent.
 pub(super) fn to_tokens(
@@ -16,10 +16,12 @@ pub(super) fn to_tokens(
 ) -> String {
     assert!(tokens >= SHORTENED_TOKENS_MIN, "there is room for the note");
     let tokens_max = usize::try_from(tokens).unwrap_or(usize::MAX);
-    if encoding.text(&sent(text)) <= tokens {
+    let whole = encoding.text(&sent(text));
+    if whole <= tokens {
         return text.to_owned();
     }
-    let mut bytes = tokens_max.saturating_mul(BYTES_PER_TOKEN).min(text.len());
+    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
+    let mut bytes = text.len().saturating_mul(tokens_max - NOTE_TOKENS) / whole;
     for _ in 0..SHORTENING_GUESSES_MAX {
         let guess = without_middle(text, bytes);
         let found = encoding.text(&sent(&guess));
@@ -65,7 +67,7 @@ mod tests {
         let short = short(&text, 100);
         assert!(short.starts_with("first word word") && short.ends_with(" word last"), "{short}");
         assert!(short.contains(" bytes left out]\n"), "{short}");
-        assert!(Encoding::O200k.text(&short) >= 50, "not much less than there is room for");
+        assert!(Encoding::O200k.text(&short) >= 85, "not much less than there is room for");
     }
 
     #[test]
