@@ -32,10 +32,8 @@ impl OnFiles for CopyFile {
         let (from, origin) = site.reading(&source, |spot| {
             Ok((spot.parent.open(spot.name(), Access::Read)?, spot.resolved.clone()))
         })?;
-        let overwrite = match self.overwrite {
-            true => change::replacing(site, &destination)?,
-            false => Overwrite::Refuse,
-        };
+        let overwrite =
+            if self.overwrite { change::replacing(site, &destination)? } else { Overwrite::Refuse };
         let copied = site.writing(&destination, Parents::Create, |spot| {
             if spot.resolved == origin {
                 return Ok(None);

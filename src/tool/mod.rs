@@ -109,7 +109,7 @@ fn on_files<T: OnFiles>() -> Box<dyn Tool> {
 
 /// All tools there are, in the order models see them.
 pub struct Tools {
-    tools: Vec<(ToolDefinition, Box<dyn Tool>)>,
+    registered: Vec<(ToolDefinition, Box<dyn Tool>)>,
     /// Places for calls that use files. They share the threads of the blocking seam with the store,
     /// which must not have to wait for a hundred searches.
     file_jobs: Arc<Semaphore>,
@@ -146,7 +146,7 @@ impl Default for Tools {
             Box::new(echo::Echo),
         ];
         Self {
-            tools: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
+            registered: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             changes: Arc::new(Semaphore::new(1)),
         }
@@ -155,7 +155,7 @@ impl Default for Tools {
 
 impl Tools {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.tools.iter().map(|(definition, _)| definition.name)
+        self.registered.iter().map(|(definition, _)| definition.name)
     }
 
     /// The definitions of the tools that there are for an agent.
@@ -167,7 +167,7 @@ impl Tools {
         &self,
         permissions: &Permissions,
     ) -> impl Iterator<Item = &(ToolDefinition, Box<dyn Tool>)> {
-        self.tools.iter().filter(|(definition, tool)| {
+        self.registered.iter().filter(|(definition, tool)| {
             let may_have_effect = match tool.effect() {
                 Effect::None => true,
                 Effect::Changes => permissions.may_write(),

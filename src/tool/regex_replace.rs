@@ -11,7 +11,6 @@ use super::{Effect, OnFiles};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "a model names each option by its own key")]
 pub(super) struct RegexReplace {
     /// The file, relative to the working directory.
     path: String,

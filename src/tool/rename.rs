@@ -40,10 +40,8 @@ impl OnFiles for Rename {
         if site.inside(&from).as_os_str().is_empty() {
             return Err(FileError::WorkingDir { given: source });
         }
-        let overwrite = match self.overwrite {
-            true => change::replacing(site, &destination)?,
-            false => Overwrite::Refuse,
-        };
+        let overwrite =
+            if self.overwrite { change::replacing(site, &destination)? } else { Overwrite::Refuse };
         let to = site.writing(&destination, Parents::Create, |spot| {
             if spot.resolved.starts_with(&from) {
                 return Ok(None);

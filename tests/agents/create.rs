@@ -8,7 +8,7 @@ use nexus3::policy::ceiling::Yolo;
 use nexus3::rpc::method::{AgentEntry, AgentStatus, CreateAgentParams};
 use serde_json::{Value, json};
 
-use crate::agents_support::{Stage, agent_id, named, tools_but};
+use crate::agents_support::{Stage, agent_id, every_tool_but, named, tools_but};
 
 /// The server's working directory, which is that of its tests.
 fn working_directory() -> String {
@@ -87,7 +87,7 @@ async fn every_parameter_shows_in_the_agent() {
             {"role": "user", "content": "Go."},
         ])
     );
-    assert_eq!(tool_names(&call.request), tools_but(&["sleep"]));
+    assert_eq!(tool_names(&call.request), every_tool_but(&["sleep"]));
     let helper = stage.entry(&agent_id("helper")).await;
     assert_eq!(stage.entry(&boss).await.child_count, 1);
     let shown = |name: &str| cwd.join(name).display().to_string();

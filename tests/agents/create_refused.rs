@@ -5,7 +5,7 @@ use nexus3::rpc::method::CreateAgentParams;
 use nexus3::rpc::wire::ErrorObject;
 use serde_json::{Value, json};
 
-use crate::agents_support::{Stage, agent_id, error, forbidden, named, refused, tools_but};
+use crate::agents_support::{Stage, agent_id, error, every_tool_but, forbidden, named, refused};
 
 /// Tries to create agents, and checks that each is refused so and leaves no trace.
 async fn are_refused(stage: &Stage, table: Vec<(Value, ErrorObject)>) {
@@ -26,7 +26,7 @@ async fn what_does_not_exist_is_named() {
     let stage = Stage::new().await;
     stage.agent("taken", "worker").await;
     let presets = "yolo, trusted, sandboxed, worker";
-    let mut tools = tools_but(&[]);
+    let mut tools = every_tool_but(&[]);
     tools.sort_unstable();
     let tools = tools.join(", ");
     are_refused(

@@ -128,13 +128,13 @@ async fn tokens_add_up() {
 }
 
 #[tokio::test]
-async fn a_megabyte_of_spaces_is_counted_and_shown_in_part() {
+async fn a_megabyte_of_spaces_is_counted_and_kept() {
     let mut stage = Stage::new().await;
     let a = stage.agent("a", "worker").await;
     let spaces = " ".repeat(1_000_000);
     stage.exchange(&a, &spaces, "much").await;
     let tokens = stage.get_tokens(&a).await.unwrap();
-    assert!(tokens.messages > CONTEXT_WINDOW, "{tokens:?}");
+    assert!(tokens.messages > 7000, "{tokens:?}");
     assert_eq!(stage.messages(&a).await, [user(&spaces), assistant("much")], "it is kept whole");
 }
 

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use model::AGENT;
 pub use model::{Model, USAGE};
 use nexus3::client::{ClientError, NexusClient};
-use nexus3::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
+use nexus3::config::{Config, ModelConfig, PermissionsConfig, ProviderConfig, ProviderKind};
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::{Message, Usage};
 use nexus3::policy::ceiling::Yolo;
+use nexus3::policy::{Permissions, Presets};
 use nexus3::rpc::method::{
     AgentEntry, CreateAgentParams, DestroyAgentParams, DestroyAgentResult, GetMessagesParams,
     GetRequestResult, SendParams, SendResult,
@@ -242,8 +243,20 @@ pub fn forbidden(reason: &str, message: &str) -> ErrorObject {
 }
 
 /// The names of all tools but these, in the order models see them.
-pub fn tools_but(lacking: &[&str]) -> Vec<&'static str> {
+pub fn every_tool_but(lacking: &[&str]) -> Vec<&'static str> {
     Tools::default().names().filter(|name| !lacking.contains(name)).collect()
+}
+
+/// The same for an agent that may write nowhere.
+pub fn tools_but(lacking: &[&str]) -> Vec<&'static str> {
+    let permissions = permissions("worker");
+    let tools = Tools::default().definitions(&permissions);
+    tools.iter().map(|tool| tool.name).filter(|name| !lacking.contains(name)).collect()
+}
+
+fn permissions(preset: &str) -> Permissions {
+    let presets = Presets::new(&PermissionsConfig::default()).expect("the built-in ones are sound");
+    Permissions::new(Arc::clone(presets.get(preset).expect("it is built in")), Vec::new())
 }
 
 pub fn timed_out() -> ErrorObject {

@@ -199,6 +199,6 @@ fn a_new_file_goes_where_links_inside_lead() {
     );
     assert_eq!(
         create("real", Parents::Create),
-        Err("`real` cannot be used: entity already exists".to_owned())
+        Err("`real` exists already: set `overwrite` to replace it".to_owned())
     );
 }
