@@ -11,6 +11,7 @@ mod simulation; // the server in virtual time
 mod small; // small calls
 mod stored; // starting with much on disk
 mod subscribers; // readers that do not read
+mod tools; // turns in which a tool runs
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,6 +59,7 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "send-1" => send::send(bench, 1).await,
         "send-200" => send::send(bench, 200).await,
         "turns-per-second" => send::turns_per_second(bench).await,
+        "tool-turn" => tools::turn(bench).await,
         "chunk-to-subscriber" => events::chunk_to_subscriber(bench).await,
         "subscribers" => subscribers::slowed(bench).await,
         "growth" => send::growth(bench).await,

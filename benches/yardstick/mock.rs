@@ -22,9 +22,15 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let last = Arc::new(AtomicUsize::new(0));
     let (chunks, gap) = (yardstick.chunks, Duration::from_micros(yardstick.gap_us));
     let burst = yardstick.burst;
-    let whole: Arc<[Bytes]> = (0..chunks).map(|_| piece(TEXT)).chain(ending(chunks)).collect();
+    let whole: Arc<[Bytes]> =
+        (0..chunks).map(|_| piece(TEXT)).chain(ending("stop", chunks)).collect();
+    let file = yardstick.calls_for.as_deref().unwrap_or_default();
+    let calling: Arc<[Bytes]> = [call(file)].into_iter().chain(ending("tool_calls", 1)).collect();
+    let calls_on: Option<Arc<[u8]>> =
+        yardstick.calls_on.as_deref().map(|ask| json!(ask).to_string().into_bytes().into());
     http::serve(yardstick.port, move |request| {
         let (last, whole) = (Arc::clone(&last), Arc::clone(&whole));
+        let (calls_on, calling) = (calls_on.clone(), Arc::clone(&calling));
         async move {
             if request.method() == Method::GET {
                 let bytes = last.load(Ordering::Relaxed);
@@ -32,8 +38,9 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
             }
             let body = request.into_body().collect().await?.to_bytes();
             last.store(body.len(), Ordering::Relaxed);
+            let calls = calls_on.is_some_and(|ask| newest(&body).is_some_and(|text| *text == *ask));
             let frames = if gap.is_zero() {
-                unhurried(whole, burst).left_stream()
+                unhurried(if calls { calling } else { whole }, burst).left_stream()
             } else {
                 stamped(chunks, gap).right_stream()
             };
@@ -66,15 +73,36 @@ fn stamped(chunks: usize, gap: Duration) -> impl Stream<Item = Bytes> + Send {
             let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
             piece(&format!("{} ", now.as_nanos()))
         })
-        .chain(stream::iter(ending(chunks)))
+        .chain(stream::iter(ending("stop", chunks)))
 }
 
 fn piece(text: &str) -> Bytes {
     record(&json!([{"index": 0, "delta": {"content": text}, "finish_reason": null}]), &Value::Null)
 }
 
-fn ending(chunks: usize) -> [Bytes; 3] {
-    let stop = json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]);
+fn call(file: &str) -> Bytes {
+    let arguments = json!({"path": file}).to_string();
+    let call = json!({
+        "index": 0,
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "read_file", "arguments": arguments},
+    });
+    let delta = json!({"tool_calls": [call]});
+    record(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), &Value::Null)
+}
+
+/// The content of a request's newest message, as it is written there.
+fn newest(body: &[u8]) -> Option<&[u8]> {
+    const CONTENT: &[u8] = br#""content":"#;
+    let at = body.windows(CONTENT.len()).rposition(|window| window == CONTENT)?;
+    let text = &body[at + CONTENT.len()..];
+    let end = text.iter().enumerate().skip(1).find(|(_, byte)| **byte == b'"')?.0;
+    Some(&text[..=end])
+}
+
+fn ending(finish: &str, chunks: usize) -> [Bytes; 3] {
+    let stop = json!([{"index": 0, "delta": {}, "finish_reason": finish}]);
     let usage = json!({
         "prompt_tokens": 10,
         "completion_tokens": chunks,

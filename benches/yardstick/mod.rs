@@ -70,6 +70,12 @@ pub(crate) struct Yardstick {
     /// The model waits a millisecond after so many pieces; none: it never waits.
     #[arg(long, default_value_t = 0)]
     burst: usize,
+    /// What the model answers with a call of `read_file`, if it is the newest message.
+    #[arg(long)]
+    calls_on: Option<String>,
+    /// The file that it reads.
+    #[arg(long)]
+    calls_for: Option<String>,
 }
 
 /// What one send looks like on the wire, so that a yardstick moves as many bytes.
@@ -109,6 +115,8 @@ impl Yardstick {
             chunks: 1,
             gap_us: 0,
             burst: 0,
+            calls_on: None,
+            calls_for: None,
         }
     }
 
@@ -162,6 +170,12 @@ impl Yardstick {
         Self { burst, ..Self::mock(chunks) }
     }
 
+    /// A model that reads `file` when it is sent `ask`, and answers at once otherwise.
+    pub(crate) fn calling_mock(ask: &str, file: &str) -> Self {
+        let (calls_on, calls_for) = (Some(ask.to_owned()), Some(file.to_owned()));
+        Self { calls_on, calls_for, ..Self::mock(1) }
+    }
+
     /// The command line that gives this back; home and port are added by who starts it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let name = format!("{:?}", self.name).to_lowercase();
@@ -179,6 +193,11 @@ impl Yardstick {
         }
         if self.group {
             arguments.push("--group".to_owned());
+        }
+        for (flag, value) in [("--calls-on", &self.calls_on), ("--calls-for", &self.calls_for)] {
+            if let Some(value) = value {
+                arguments.extend([flag.to_owned(), value.clone()]);
+            }
         }
         if let Some(schema) = &self.schema {
             arguments.extend(["--schema".to_owned(), schema.display().to_string()]);
