@@ -58,17 +58,16 @@ pub fn may_send(
     }
 }
 
-/// Whether an absolute, resolved path is closed to an agent of this level: system directories, the
-/// server's own `home`, and what the configuration adds.
-pub fn blocked(path: &Path, level: Level, home: &Path, extra: &[PathBuf]) -> bool {
+/// Whether an absolute, resolved path is closed to an agent of this level: system directories and what
+/// is in `closed`, such as the server's own home.
+pub fn blocked(path: &Path, level: Level, closed: &[PathBuf]) -> bool {
     match level {
         Level::Yolo => false,
         Level::Trusted | Level::Sandboxed => {
             let path = normal(Path::new("/"), path);
             let below = |root: &Path| path.starts_with(normal(Path::new("/"), root));
             BLOCKED.iter().any(|root| below(Path::new(root)))
-                || below(home)
-                || extra.iter().any(|root| below(root))
+                || closed.iter().any(|root| below(root))
         }
     }
 }

@@ -260,7 +260,7 @@ impl Pool {
     }
 
     fn is_closed(&self, path: &Path, level: Level) -> bool {
-        policy::blocked(path, level, &self.ground.home, &self.ground.blocked_paths)
+        policy::blocked(path, level, self.shared.tools.closed())
     }
 
     fn permissions(

@@ -77,12 +77,13 @@ impl Pool {
         let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
         let Records { opened, hub, logs } = records;
         let Opened { store, residents, next_number, .. } = opened;
+        let closed = [&ground.home].into_iter().chain(&ground.blocked_paths).cloned().collect();
         let shared = Shared {
             world,
             store,
             hub,
             logs,
-            tools: Tools::default(),
+            tools: Tools::new(closed),
             rules,
             skill_timeout,
             compaction: compaction(config, &models),

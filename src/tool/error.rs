@@ -44,6 +44,8 @@ pub enum FileError {
     NoPath { given: Given, why: &'static str },
     #[error("{given} is outside the working directory")]
     Outside { given: Given },
+    #[error("{given} is closed to agents of this server")]
+    Closed { given: Given },
     #[error("{given} is where you may not write")]
     NotWritable { given: Given },
     #[error("{given} exists already: set `overwrite` to replace it")]

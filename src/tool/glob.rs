@@ -8,7 +8,7 @@ use super::error::{FileError, Given};
 use super::list_directory::{here, mark};
 use super::pattern::{Filter, PathGlob};
 use super::text::{Full, Sheet, counted, shown_below};
-use super::walk::{Found, Step, Walked, walk};
+use super::walk::{Found, Step, Top, Walked, walk};
 use super::workplace::Site;
 use crate::limits::{
     GLOB_EXCLUDES_MAX, GLOB_RESULTS, RESULT_LINES_MAX, WALK_DEPTH_MAX, WALK_ENTRIES_MAX,
@@ -46,13 +46,14 @@ impl OnFiles for Glob {
         let exclude = self.exclude.iter().map(|text| Filter::parse("exclude", text));
         let exclude: Vec<Filter> = exclude.collect::<Result<_, _>>()?;
         let given = Given::new(&self.path);
-        let (top, entries) = site.reading(&given, |spot| {
-            let top = spot.parent.dir(spot.name())?;
-            top.list().map(|entries| (top, entries))
+        let (dir, resolved, entries) = site.reading(&given, |spot| {
+            let dir = spot.parent.dir(spot.name())?;
+            dir.list().map(|entries| (dir, spot.resolved.clone(), entries))
         })?;
+        let top = Top { dir: dir.as_ref(), resolved: &resolved };
         let (mut sheet, mut left) = (Sheet::default(), self.max_results);
         let mut has_more = false;
-        let walked = walk(site, top.as_ref(), entries, |Found { path, kind }| {
+        let walked = walk(site, top, entries, |Found { path, kind }| {
             if exclude.iter().any(|filter| filter.is_match(path)) {
                 return Ok(Step::Pass);
             }

@@ -42,6 +42,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use error::FileError;
+use place::Rights;
 use workplace::{Site, Turns, Workplace};
 
 use crate::limits::FILE_JOBS_MAX;
@@ -115,6 +116,7 @@ pub struct Tools {
     file_jobs: Arc<Semaphore>,
     /// The place for the one call that changes files.
     changes: Arc<Semaphore>,
+    closed: Arc<[PathBuf]>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -123,8 +125,10 @@ impl std::fmt::Debug for Tools {
     }
 }
 
-impl Default for Tools {
-    fn default() -> Self {
+impl Tools {
+    /// Tools that do not touch what is in `closed`, absolute and without links, but for agents that may
+    /// do anything.
+    pub fn new(closed: Vec<PathBuf>) -> Self {
         let tools: [Box<dyn Tool>; 18] = [
             on_files::<read_file::ReadFile>(),
             on_files::<tail::Tail>(),
@@ -149,11 +153,14 @@ impl Default for Tools {
             registered: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             changes: Arc::new(Semaphore::new(1)),
+            closed: closed.into(),
         }
     }
-}
 
-impl Tools {
+    pub fn closed(&self) -> &[PathBuf] {
+        &self.closed
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.registered.iter().map(|(definition, _)| definition.name)
     }
@@ -184,8 +191,13 @@ impl Tools {
         permissions: &Permissions,
     ) -> Arc<Workplace> {
         let turns = Turns { jobs: self.file_jobs.clone(), changes: self.changes.clone() };
-        let write_roots = permissions.write_roots(&cwd);
-        Arc::new(Workplace::new(world, turns, cwd, write_roots))
+        let rights = Rights {
+            write_roots: permissions.write_roots(&cwd),
+            cwd,
+            level: permissions.level(),
+            closed: Arc::clone(&self.closed),
+        };
+        Arc::new(Workplace::new(world, turns, rights))
     }
 
     /// Runs a call, or says what is wrong with it in words that help the model to do better.
@@ -233,7 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn wrong_calls_are_answered_with_guidance() {
-        let tools = Tools::default();
+        let tools = Tools::new(Vec::new());
         let world = crate::world::real::world().expect("a test runs in a runtime");
         let trusted = permissions("trusted");
         let workplace = tools.workplace(&world, "/".into(), &trusted);
@@ -254,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_closed_and_knows_parallel() {
-        for definition in Tools::default().definitions(&permissions("trusted")).iter() {
+        for definition in Tools::new(Vec::new()).definitions(&permissions("trusted")).iter() {
             assert_eq!(definition.parameters["additionalProperties"], false, "{}", definition.name);
             assert_eq!(definition.parameters["properties"]["_parallel"]["type"], "boolean");
         }

@@ -10,18 +10,39 @@ use std::sync::Arc;
 
 use super::error::{FileError, Given};
 use crate::limits::{LINKS_FOLLOWED_MAX, PATH_BYTES_MAX, PATH_DECISIONS_MAX};
-use crate::policy::normal;
+use crate::policy::{Level, blocked, normal};
 use crate::world::{Dir, Fs, Kind, LinkRefused};
 
 /// The paths of one agent.
 pub struct Paths<'a> {
     pub fs: &'a dyn Fs,
-    /// Absolute and without links: where relative paths begin, and what nothing may leave.
-    pub cwd: &'a Path,
-    /// Where something may be changed, all in the working directory.
-    pub write_roots: &'a [PathBuf],
+    pub rights: &'a Rights,
     /// What `~` is.
     pub user_home: Option<&'a Path>,
+}
+
+/// Where an agent may do what. All paths are absolute and without links.
+#[derive(Clone, Debug)]
+pub struct Rights {
+    /// Where relative paths begin, and what nothing may leave.
+    pub cwd: PathBuf,
+    /// Where something may be changed, all in the working directory.
+    pub write_roots: Vec<PathBuf>,
+    pub level: Level,
+    /// What is for nobody of a lower level than all.
+    pub closed: Arc<[PathBuf]>,
+}
+
+impl Rights {
+    pub(super) fn is_closed(&self, resolved: &Path) -> bool {
+        blocked(resolved, self.level, &self.closed)
+    }
+
+    /// Whether something that is closed lies in it: who moves the one moves the other.
+    pub(super) fn has_closed_within(&self, resolved: &Path) -> bool {
+        let mut within = self.closed.iter().filter(|closed| closed.starts_with(resolved));
+        within.any(|closed| self.is_closed(closed))
+    }
 }
 
 /// A name in a directory that is held open, after the decision that it may be used. Whatever is done
@@ -99,23 +120,30 @@ impl Paths<'_> {
     /// one put in its place, it would lead elsewhere.
     pub fn root(&self) -> io::Result<Arc<dyn Dir>> {
         let top = Path::new("/");
-        let below = self.cwd.strip_prefix(top).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let below = self.rights.cwd.strip_prefix(top).map_err(|_| io::ErrorKind::InvalidInput)?;
         self.fs.dir(top)?.dir(below)
     }
 
     /// The way from the working directory to what was decided on.
     pub fn inside<'p>(&self, resolved: &'p Path) -> &'p Path {
-        resolved.strip_prefix(self.cwd).expect("it was decided that this lies inside")
+        resolved.strip_prefix(&self.rights.cwd).expect("it was decided that this lies inside")
     }
 
     /// The decision about a path without links.
     fn decide(&self, given: &Given, side: Side, resolved: &Path) -> Result<(), FileError> {
-        if !resolved.starts_with(self.cwd) {
+        if !resolved.starts_with(&self.rights.cwd) {
             return Err(FileError::Outside { given: given.clone() });
+        }
+        if self.rights.is_closed(resolved) {
+            return Err(FileError::Closed { given: given.clone() });
         }
         match side {
             Side::Read => Ok(()),
-            Side::Write if self.write_roots.iter().any(|root| resolved.starts_with(root)) => Ok(()),
+            Side::Write
+                if self.rights.write_roots.iter().any(|root| resolved.starts_with(root)) =>
+            {
+                Ok(())
+            }
             Side::Write => Err(FileError::NotWritable { given: given.clone() }),
         }
     }
@@ -161,9 +189,9 @@ impl Paths<'_> {
         match text.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                 let home = self.user_home.ok_or(refused("needs a home, and there is none"))?;
-                Ok(self.cwd.join(home).join(rest.trim_start_matches('/')))
+                Ok(self.rights.cwd.join(home).join(rest.trim_start_matches('/')))
             }
-            Some(_) | None => Ok(self.cwd.join(text)),
+            Some(_) | None => Ok(self.rights.cwd.join(text)),
         }
     }
 
@@ -180,7 +208,7 @@ impl Paths<'_> {
     /// Where the first name of `rest` leads if it is a link inside the working directory, with what
     /// follows it. Links elsewhere are not looked at.
     fn link_target(&self, existing: &Path, rest: &Path) -> Option<PathBuf> {
-        let inside = existing.strip_prefix(self.cwd).ok()?;
+        let inside = existing.strip_prefix(&self.rights.cwd).ok()?;
         let mut steps = rest.components();
         let Component::Normal(first) = steps.next()? else { return None };
         let dir = self.root().ok()?.dir(inside).ok()?;
@@ -213,7 +241,8 @@ impl Paths<'_> {
 
     fn make_dirs(&self, existing: &Path, new: &Path) -> io::Result<()> {
         // Above the working directory nothing is made: it is gone itself.
-        let inside = existing.strip_prefix(self.cwd).map_err(|_| io::ErrorKind::NotFound)?;
+        let inside =
+            existing.strip_prefix(&self.rights.cwd).map_err(|_| io::ErrorKind::NotFound)?;
         let mut dir = self.root()?.dir(inside)?;
         for name in new.components() {
             let name = Path::new(name.as_os_str());
@@ -262,7 +291,7 @@ fn settled<T>(
 
 impl std::fmt::Debug for Paths<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Paths").field("cwd", &self.cwd).finish_non_exhaustive()
+        f.debug_struct("Paths").field("rights", &self.rights).finish_non_exhaustive()
     }
 }
 

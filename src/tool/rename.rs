@@ -40,6 +40,9 @@ impl OnFiles for Rename {
         if site.inside(&from).as_os_str().is_empty() {
             return Err(FileError::WorkingDir { given: source });
         }
+        if site.has_closed_within(&from) {
+            return Err(FileError::Closed { given: source });
+        }
         let overwrite =
             if self.overwrite { change::replacing(site, &destination)? } else { Overwrite::Refuse };
         let to = site.writing(&destination, Parents::Create, |spot| {

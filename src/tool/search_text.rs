@@ -18,7 +18,7 @@ use super::ignored::Ignored;
 use super::pattern::{Filter, check_size};
 use super::skipped::{Skipped, Why};
 use super::text::{Full, Sheet, counted, shown, shown_below};
-use super::walk::{Found, Step, walk};
+use super::walk::{Found, Step, Top, walk};
 use super::workplace::Site;
 use crate::limits::{
     FILE_READ_BYTES_MAX, REGEX_BYTES_MAX, RESULT_LINES_MAX, SEARCH_CONTEXT_LINES_MAX,
@@ -158,31 +158,36 @@ impl Tree<'_> {
         for dir in above.into_iter().rev() {
             ignored.enter(root.as_ref(), dir);
         }
-        let walked = walk(site, self.top, entries, |Found { path, kind }| {
-            let inside = base.join(path);
-            let skip = |skipped: &mut Skipped, why| {
-                skipped.add(why, path);
-                Ok(Step::Pass)
-            };
-            if ignored.covers(&inside, *kind) {
-                return skip(skipped, Why::Ignored);
-            }
-            match kind {
-                Kind::Dir => ignored.enter(root.as_ref(), &inside),
-                Kind::Link => return skip(skipped, Why::Link),
-                Kind::Other => return skip(skipped, Why::Special),
-                Kind::File => {
-                    if self.include.as_ref().is_some_and(|filter| !filter.is_match(path)) {
-                        return Ok(Step::Pass);
-                    }
-                    match self.content(path) {
-                        Ok(content) => search.file(&shown_below(self.given, path), &content)?,
-                        Err(why) => return skip(skipped, why),
+        let walked = walk(
+            site,
+            Top { dir: self.top, resolved: &self.resolved },
+            entries,
+            |Found { path, kind }| {
+                let inside = base.join(path);
+                let skip = |skipped: &mut Skipped, why| {
+                    skipped.add(why, path);
+                    Ok(Step::Pass)
+                };
+                if ignored.covers(&inside, *kind) {
+                    return skip(skipped, Why::Ignored);
+                }
+                match kind {
+                    Kind::Dir => ignored.enter(root.as_ref(), &inside),
+                    Kind::Link => return skip(skipped, Why::Link),
+                    Kind::Other => return skip(skipped, Why::Special),
+                    Kind::File => {
+                        if self.include.as_ref().is_some_and(|filter| !filter.is_match(path)) {
+                            return Ok(Step::Pass);
+                        }
+                        match self.content(path) {
+                            Ok(content) => search.file(&shown_below(self.given, path), &content)?,
+                            Err(why) => return skip(skipped, why),
+                        }
                     }
                 }
-            }
-            Ok(if search.ended.is_some() { Step::Stop } else { Step::Enter })
-        })?;
+                Ok(if search.ended.is_some() { Step::Stop } else { Step::Enter })
+            },
+        )?;
         Ok(left_out(&walked))
     }
 

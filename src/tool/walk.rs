@@ -36,10 +36,19 @@ pub struct Walked {
     pub is_cut: bool,
 }
 
-/// Visits everything below `top`, whose entries are given, a directory before what is in it.
+/// Where a walk begins.
+#[derive(Clone, Copy)]
+pub struct Top<'a> {
+    pub dir: &'a dyn Dir,
+    /// Its path, without links.
+    pub resolved: &'a Path,
+}
+
+/// Visits everything below `top`, whose entries are given, a directory before what is in it. What is
+/// closed to the agent is not there for it.
 pub fn walk(
     site: &Site,
-    top: &dyn Dir,
+    top: Top<'_>,
     entries: Vec<Entry>,
     mut visit: impl FnMut(&Found) -> Result<Step, FileError>,
 ) -> Result<Walked, FileError> {
@@ -49,6 +58,9 @@ pub fn walk(
     let mut visited = 0;
     while let Some(found) = ahead.pop() {
         site.check_wanted()?;
+        if site.is_closed(&top.resolved.join(&found.path)) {
+            continue;
+        }
         if visited == WALK_ENTRIES_MAX {
             walked.is_cut = true;
             break;
@@ -63,7 +75,7 @@ pub fn walk(
             walked.too_deep.push(found.path);
             continue;
         }
-        match top.dir(&found.path).and_then(|dir| dir.list()) {
+        match top.dir.dir(&found.path).and_then(|dir| dir.list()) {
             Ok(entries) => push(&mut ahead, &found.path, entries),
             Err(_) => walked.unreadable.push(found.path),
         }

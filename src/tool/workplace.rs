@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Effect;
 use super::error::{FileError, Given};
-use super::place::{Parents, Paths, Spot};
+use super::place::{Parents, Paths, Rights, Spot};
 use super::seen::Seen;
 use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, World};
 
@@ -21,8 +21,7 @@ pub struct Workplace {
     blocking: Arc<dyn Blocking>,
     chance: Arc<dyn Chance>,
     turns: Turns,
-    cwd: PathBuf,
-    write_roots: Vec<PathBuf>,
+    rights: Rights,
     user_home: Option<PathBuf>,
     seen: Seen,
 }
@@ -54,20 +53,13 @@ impl Turns {
 }
 
 impl Workplace {
-    /// `cwd` is absolute and without links.
-    pub(super) fn new(
-        world: &World,
-        turns: Turns,
-        cwd: PathBuf,
-        write_roots: Vec<PathBuf>,
-    ) -> Self {
+    pub(super) fn new(world: &World, turns: Turns, rights: Rights) -> Self {
         Self {
             fs: Arc::clone(&world.fs),
             blocking: Arc::clone(&world.blocking),
             chance: Arc::clone(&world.chance),
             turns,
-            cwd,
-            write_roots,
+            rights,
             user_home: world.environment.home_dir(),
             seen: Seen::default(),
         }
@@ -137,6 +129,16 @@ impl Site {
         self.paths().inside(resolved)
     }
 
+    /// Whether a path without links is closed to the agent, wherever it works.
+    pub fn is_closed(&self, resolved: &Path) -> bool {
+        self.workplace.rights.is_closed(resolved)
+    }
+
+    /// Whether something that is closed to the agent lies in a path without links.
+    pub fn has_closed_within(&self, resolved: &Path) -> bool {
+        self.workplace.rights.has_closed_within(resolved)
+    }
+
     pub fn chance(&self) -> &dyn Chance {
         self.workplace.chance.as_ref()
     }
@@ -146,14 +148,14 @@ impl Site {
     }
 
     fn paths(&self) -> Paths<'_> {
-        let Workplace { fs, cwd, write_roots, user_home, .. } = self.workplace.as_ref();
-        Paths { fs: fs.as_ref(), cwd, write_roots, user_home: user_home.as_deref() }
+        let Workplace { fs, rights, user_home, .. } = self.workplace.as_ref();
+        Paths { fs: fs.as_ref(), rights, user_home: user_home.as_deref() }
     }
 }
 
 impl std::fmt::Debug for Workplace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Workplace").field("cwd", &self.cwd).finish_non_exhaustive()
+        f.debug_struct("Workplace").field("rights", &self.rights).finish_non_exhaustive()
     }
 }
 

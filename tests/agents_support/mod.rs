@@ -244,13 +244,13 @@ pub fn forbidden(reason: &str, message: &str) -> ErrorObject {
 
 /// The names of all tools but these, in the order models see them.
 pub fn every_tool_but(lacking: &[&str]) -> Vec<&'static str> {
-    Tools::default().names().filter(|name| !lacking.contains(name)).collect()
+    Tools::new(Vec::new()).names().filter(|name| !lacking.contains(name)).collect()
 }
 
 /// The same for an agent that may write nowhere.
 pub fn tools_but(lacking: &[&str]) -> Vec<&'static str> {
     let permissions = permissions("worker");
-    let tools = Tools::default().definitions(&permissions);
+    let tools = Tools::new(Vec::new()).definitions(&permissions);
     tools.iter().map(|tool| tool.name).filter(|name| !lacking.contains(name)).collect()
 }
 

@@ -32,7 +32,7 @@ impl Place {
         symlink("src", cwd.join("inside")).expect("a link is made");
         symlink("../secret", cwd.join("outside")).expect("a link is made");
         let world = real::world().expect("a test runs in a runtime");
-        let tools = Tools::default();
+        let tools = Tools::new(Vec::new());
         let workplace = tools.workplace(&world, cwd, &trusted());
         Self { _dir: dir, tools, workplace }
     }

@@ -1,6 +1,6 @@
 //! Tools over a simulated disk whose jobs are done at once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use nexus3::config::PermissionsConfig;
 use nexus3::message::ToolCall;
 use nexus3::policy::{Permissions, Presets};
+use nexus3::tool::place::Rights;
 use nexus3::tool::workplace::Workplace;
 use nexus3::tool::{ToolOutput, Tools};
 use nexus3::world::{Blocking, BoxFuture, World, real};
@@ -15,6 +16,8 @@ use nexus3_sim::disk::{Disk, Item};
 use serde_json::Value;
 
 pub const CWD: &str = "/project";
+/// Where the server has its own files, inside the working directory.
+pub const CLOSED: &str = "/project/.nexus3";
 
 /// Does every job when it is asked for.
 struct AtOnce;
@@ -63,7 +66,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self { tools: Tools::default(), world: world(&disk(), Arc::new(AtOnce)) }
+        Self { tools: Tools::new(vec![CLOSED.into()]), world: world(&disk(), Arc::new(AtOnce)) }
     }
 
     /// Has an agent in [`CWD`] call a tool on this disk.
@@ -88,4 +91,12 @@ pub fn run(
 pub fn trusted() -> Permissions {
     let presets = Presets::new(&PermissionsConfig::default()).expect("the built-in ones are sound");
     Permissions::new(Arc::clone(presets.get("trusted").expect("it is built in")), Vec::new())
+}
+
+/// The same agent's, in [`CWD`].
+pub fn rights() -> Rights {
+    let permissions = trusted();
+    let cwd = PathBuf::from(CWD);
+    let write_roots = permissions.write_roots(&cwd);
+    Rights { cwd, write_roots, level: permissions.level(), closed: Arc::from([CLOSED.into()]) }
 }

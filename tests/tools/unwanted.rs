@@ -36,7 +36,7 @@ fn opened(drop_after: usize) -> usize {
         put_file(&disk, &format!("{CWD}/{index}"), "text\n");
     }
     let later = Arc::new(Later::default());
-    let tools = Tools::default();
+    let tools = Tools::new(Vec::new());
     let workplace = tools.workplace(&world(&disk, Arc::clone(&later) as _), CWD.into(), &trusted());
     let arguments = json!({"path": ".", "pattern": "nothing"});
     let mut call: BoxFuture<'static, ToolOutput> =
