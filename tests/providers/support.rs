@@ -39,11 +39,72 @@ impl Wire {
         })
     }
 
+    /// A call of `echo` whose arguments come in pieces; `index` is its place among the calls.
+    pub fn asks(self, index: u64, id: Option<&str>, arguments: &[&str]) -> String {
+        match self {
+            Self::Completions => {
+                let call =
+                    |call: Value| record(&json!({"choices": [{"delta": {"tool_calls": [call]}}]}));
+                let mut named = json!({"index": index, "function": {"name": "echo"}});
+                if let Some(id) = id {
+                    named["id"] = json!(id);
+                }
+                let piece =
+                    |text: &&str| call(json!({"index": index, "function": {"arguments": text}}));
+                call(named) + &arguments.iter().map(piece).collect::<String>()
+            }
+            Self::Messages => {
+                let mut block = json!({"type": "tool_use", "name": "echo", "input": {}});
+                if let Some(id) = id {
+                    block["id"] = json!(id);
+                }
+                let start =
+                    json!({"type": "content_block_start", "index": index, "content_block": block});
+                let piece = |text: &&str| {
+                    record(&json!({"type": "content_block_delta", "index": index,
+                                   "delta": {"type": "input_json_delta", "partial_json": text}}))
+                };
+                let pieces: String = arguments.iter().map(piece).collect();
+                let stop = json!({"type": "content_block_stop", "index": index});
+                [record(&start), pieces, record(&stop)].concat()
+            }
+        }
+    }
+
+    /// The ids and arguments of the calls in a request's last answer, and the results to them.
+    pub fn acted(self, request: &Value) -> Acted {
+        let messages = request["messages"].as_array().expect("there are messages");
+        let answer = messages.iter().rposition(|message| message["role"] == "assistant");
+        let (answer, results) = messages[answer.expect("the model has answered")..]
+            .split_first()
+            .expect("the answer is there");
+        let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
+        let (calls, results): (Vec<_>, Vec<_>) = match self {
+            Self::Completions => {
+                let calls = answer["tool_calls"].as_array().expect("it called").iter();
+                let called =
+                    |call: &Value| (text(&call["id"]), text(&call["function"]["arguments"]));
+                let result =
+                    |message: &Value| (text(&message["tool_call_id"]), text(&message["content"]));
+                (calls.map(called).collect(), results.iter().map(result).collect())
+            }
+            Self::Messages => {
+                let calls = blocks(answer).into_iter().filter(|block| block["type"] == "tool_use");
+                let called = |call: Value| (text(&call["id"]), call["input"].to_string());
+                let results = results.iter().flat_map(blocks);
+                let result = |block: Value| (text(&block["tool_use_id"]), text(&block["content"]));
+                (calls.map(called).collect(), results.map(result).collect())
+            }
+        };
+        Acted { calls, results }
+    }
+
     /// The end of an answer, as the wire calls its reason.
     pub fn ends(self, reason: Reason) -> String {
         let (own, other) = match reason {
             Reason::Done => ("stop", "end_turn"),
             Reason::Length => ("length", "max_tokens"),
+            Reason::Calls => ("tool_calls", "tool_use"),
         };
         match self {
             Self::Completions => {
@@ -72,6 +133,18 @@ impl Wire {
 pub enum Reason {
     Done,
     Length,
+    Calls,
+}
+
+/// Calls of a model with their arguments, and their results, each with its id.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Acted {
+    pub calls: Vec<(String, String)>,
+    pub results: Vec<(String, String)>,
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("it is text").to_owned()
 }
 
 pub fn record(data: &Value) -> String {
@@ -103,10 +176,20 @@ pub fn world() -> World {
     world
 }
 
+/// A configuration of nothing but this provider.
+pub fn config(provider: ProviderConfig) -> Config {
+    Config { providers: [("p".to_owned(), provider)].into(), ..Config::default() }
+}
+
+pub fn models(world: &World, provider: ProviderConfig) -> Models {
+    Models::new(world, &config(provider), None).expect("the configuration is sound")
+}
+
 pub async fn ask(world: &World, provider: ProviderConfig) -> Outcome {
-    let providers = [("p".to_owned(), provider)].into();
-    let config = Config { providers, ..Config::default() };
-    let models = Models::new(world, &config, None).expect("the configuration is sound");
+    ask_one_of(&models(world, provider)).await
+}
+
+pub async fn ask_one_of(models: &Models) -> Outcome {
     let model = models.resolve(Some("m")).expect("it is configured");
     let mut stream = model.provider.stream(ModelRequest {
         agent: AgentId::parse("main").expect("it is well formed"),
