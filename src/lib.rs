@@ -55,5 +55,6 @@ pub mod message; // what a conversation is made of
 pub mod sse; // the format of event streams
 pub mod code; // error numbers
 pub mod id; // names, parsed once
+pub mod causes; // what is wrong, and why
 pub mod reach; // which addresses may be asked
 pub mod limits; // every bound

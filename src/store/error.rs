@@ -1,6 +1,5 @@
 //! What can go wrong with the database. Only what is for the operator alone names a path.
 
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,15 +68,4 @@ impl Fault {
             }
         }
     }
-}
-
-/// An error with all its causes, for the log.
-pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -9,9 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::Write;
-use super::error::{Fault, StoreError, chain};
+use super::error::{Fault, StoreError};
 use super::journal::More;
 use super::ledger::Ledger;
+use crate::causes::told;
 use crate::event::{Audience, Committed};
 use crate::limits::{EVENTS_FORGET_EVERY, STORE_BATCH_MAX};
 use crate::world::Blocking;
@@ -106,7 +107,7 @@ impl Writer {
         self.queue.close();
         if let Err(fault) = self.blocking.call(move || ledger.close()).await {
             // Nothing is lost by it: the next start reads the log.
-            tracing::warn!(fault = chain(&fault), "the database was left with its log");
+            tracing::warn!(fault = told(&fault), "the database was left with its log");
         }
         if let Some(reply) = close {
             let _ = reply.send(());
@@ -137,7 +138,7 @@ impl Writer {
         }
         let answer = done.committed.map(drop);
         if let Err(error) = &answer {
-            tracing::error!(error = chain(error), commits = done.members.len(), "nothing was kept");
+            tracing::error!(error = told(error), commits = done.members.len(), "nothing was kept");
         }
         for member in done.members {
             let _ = member.send(answer.clone());
@@ -179,7 +180,7 @@ impl Round {
 
 fn forget_old(mut ledger: Ledger) -> (Ledger, More) {
     let more = ledger.forget_old().unwrap_or_else(|fault| {
-        tracing::warn!(fault = chain(&fault), "old events are forgotten later");
+        tracing::warn!(fault = told(&fault), "old events are forgotten later");
         More::No
     });
     (ledger, more)

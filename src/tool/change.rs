@@ -6,13 +6,14 @@
 use std::error::Error;
 use std::io;
 
+use super::edit::Edited;
 use super::edit::save::{self, Overwrite, Target};
-use super::edit::{Edited, told};
 use super::error::{FileError, Given};
 use super::place::{Parents, Spot};
 use super::seen::Stamp;
 use super::text::Text;
 use super::workplace::Site;
+use crate::causes::told;
 
 /// Replaces the content of a file that exists by what `edit` makes of it.
 pub(super) fn edit<E: Error + 'static>(

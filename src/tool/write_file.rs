@@ -31,23 +31,23 @@ impl OnFiles for WriteFile {
     fn work(self, site: &Site) -> Result<String, FileError> {
         let given = Given::new(&self.path);
         let lines = self.content.lines().count();
-        let done = match change::current(site, &given) {
+        let (done, bytes) = match change::current(site, &given) {
             Ok(before) => {
-                change::put(site, &given, &before, &in_shape_of(&before.content, &self.content))?;
-                "Replaced"
+                let content = in_shape_of(&before.content, &self.content);
+                change::put(site, &given, &before, &content)?;
+                ("Replaced", content.len())
             }
             Err(FileError::Missing { .. } | FileError::NoParent { .. }) => {
                 create(site, &given, &self.content)?;
-                "Created"
+                ("Created", self.content.len())
             }
             // It has no lines to keep, and nobody can have read it.
             Err(FileError::NotText { .. } | FileError::TooLarge { .. }) => {
                 replace_unread(site, &given, &self.content)?;
-                "Replaced"
+                ("Replaced", self.content.len())
             }
             Err(error) => return Err(error),
         };
-        let bytes = self.content.len();
         Ok(format!("{done} {given}: {lines} lines, {bytes} bytes."))
     }
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::support::{Bench, CWD, disk, put_dir, put_file};
 
 const DEPTH_MAX: usize = 128;
+const ENTRIES_MAX: usize = 200_000;
 
 #[test]
 fn a_walk_ends_at_its_depth() {
@@ -22,6 +23,23 @@ fn a_walk_ends_at_its_depth() {
     assert_eq!(found, Ok(format!("[No matches.]\n{note}")));
     let found = bench.call(&disk, "glob", json!({"pattern": "**/file", "path": "d"}));
     assert_eq!(found, Ok(format!("d/{}/file\n", &deep[2..])), "it begins again further down");
+}
+
+#[test]
+fn a_walk_ends_after_so_many_entries() {
+    let disk = disk();
+    for dir in 0..ENTRIES_MAX / 1000 {
+        for file in 0..1000 {
+            put_file(&disk, &format!("{CWD}/{dir:03}/{file:03}"), "");
+        }
+    }
+    // The directories count too, so that the last of them are not reached.
+    let bench = Bench::new();
+    let last = bench.call(&disk, "glob", json!({"pattern": "199/999"}));
+    let note = "[Stopped after 200000 names. Begin at a deeper path.]\n";
+    assert_eq!(last, Ok(format!("[Nothing matches.]\n{note}")));
+    let below = bench.call(&disk, "glob", json!({"pattern": "999", "path": "199"}));
+    assert_eq!(below, Ok("199/999\n".to_owned()));
 }
 
 #[test]

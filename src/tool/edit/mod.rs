@@ -16,7 +16,6 @@ mod snippet; // what a model is shown of a text
 mod endings; // how lines end, and other shape
 pub mod save; // from content to a file
 
-use std::error::Error;
 use std::ops::Range;
 
 pub use endings::{TooLarge, in_shape_of};
@@ -45,15 +44,4 @@ impl Edited {
         let report = format!("{summary}\n{}", snippet::around(text.body(), spans));
         Ok(Self { content, report })
     }
-}
-
-/// An error with its causes, as a model is told of it.
-pub fn told(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

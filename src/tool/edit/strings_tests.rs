@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tool::edit::told;
+use crate::causes::told;
 
 fn edit(old: &str, new: &str) -> Edit {
     Edit { old_string: old.to_owned(), new_string: new.to_owned(), replace_all: false }

@@ -18,6 +18,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::blocking::Threads;
+use crate::causes::told;
 use crate::limits::{
     HTTP_IDLE_CONNECTION_MAX, HTTP_IDLE_CONNECTIONS_MAX, HTTP_KEEP_ALIVE_AFTER,
     HTTP_KEEP_ALIVE_EVERY, HTTP_KEEP_ALIVE_PROBES_MAX,
@@ -238,14 +239,7 @@ fn within_the_answer(error: reqwest::Error) -> HttpError {
 fn classified(fault: HttpFault, error: reqwest::Error) -> HttpError {
     // A URL can hold a key in its query, and details are logged.
     let error = error.without_url();
-    let mut detail = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        detail.push_str(": ");
-        detail.push_str(&error.to_string());
-        cause = error.source();
-    }
-    HttpError { fault, detail }
+    HttpError { fault, detail: told(&error) }
 }
 
 /// The first cause of a kind.
