@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::changes::Compacting;
 use super::context::When;
 use super::conversation::{Conversation, MessageTokens};
-use super::handle::{CompactReply, Context, Retire, SendError, SendRequest, Status};
+use super::handle::{Cancelled, CompactReply, Context, Retire, SendError, SendRequest, Status};
 use super::journal::Journal;
 use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
@@ -35,7 +35,7 @@ use crate::tool::workplace::Workplace;
 /// A question to an agent, with the place for its answer.
 pub enum Ask {
     Send(Box<SendRequest>, AcceptReply),
-    Cancel(Option<RequestId>, oneshot::Sender<Vec<RequestId>>),
+    Cancel(Option<RequestId>, oneshot::Sender<Cancelled>),
     Request(RequestId, oneshot::Sender<Option<State>>),
     Context(oneshot::Sender<Context>),
     Tokens(Encoding, oneshot::Sender<MessageTokens>),
@@ -218,20 +218,18 @@ impl Agent {
         }
     }
 
-    fn on_cancel(&mut self, request: Option<&RequestId>, reply: oneshot::Sender<Vec<RequestId>>) {
+    fn on_cancel(&mut self, request: Option<&RequestId>, reply: oneshot::Sender<Cancelled>) {
         let wanted = |id: &RequestId| request.is_none_or(|request| request == id);
-        let mut cancelled = Vec::new();
+        let mut requests = Vec::new();
         if let Some(running) = &self.running
             && wanted(&running.request)
         {
-            cancelled.push(running.request.clone());
+            requests.push(running.request.clone());
             self.on_input(Input::Stop(Stop::Cancel(CancelReason::Cancelled)));
         }
-        if request.is_none() {
-            self.stop_compacting();
-        }
-        cancelled.extend(self.cancel_queued(CancelReason::Cancelled, wanted));
-        let then = Then::Cancelled(reply, cancelled);
+        let a_summary = request.is_none() && self.stop_compacting();
+        requests.extend(self.cancel_queued(CancelReason::Cancelled, wanted));
+        let then = Then::Cancelled(reply, Cancelled { requests, a_summary });
         self.outbox.push(Entry { request: None, writes: Vec::new(), then });
     }
 

@@ -115,11 +115,12 @@ impl Agent {
         let _ = compacting.reply.send(Err(refusal));
     }
 
-    pub(super) fn stop_compacting(&mut self) {
-        if let Some(compacting) = self.compacting.take() {
-            compacting.task.abort();
-            let _ = compacting.reply.send(Err(CompactError::Cancelled));
-        }
+    /// Ends the summary that somebody asked for. Returns whether there was one.
+    pub(super) fn stop_compacting(&mut self) -> bool {
+        let Some(compacting) = self.compacting.take() else { return false };
+        compacting.task.abort();
+        let _ = compacting.reply.send(Err(CompactError::Cancelled));
+        true
     }
 
     /// A summary stands for what it sums up from now on.

@@ -117,6 +117,21 @@ pub enum Unanswered {
     Retiring,
 }
 
+/// What a cancel ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cancelled {
+    /// Those that were running or waiting.
+    pub requests: Vec<RequestId>,
+    /// Whether a summary was that somebody had asked for; it has no id.
+    pub a_summary: bool,
+}
+
+impl Cancelled {
+    pub fn is_something(&self) -> bool {
+        !self.requests.is_empty() || self.a_summary
+    }
+}
+
 pub type CompactReply = oneshot::Sender<Result<Compacted, CompactError>>;
 
 /// Why an agent's conversation was not summed up.
@@ -232,8 +247,8 @@ impl AgentHandle {
         }
     }
 
-    /// Cancels one request, or all; returns those that were running or waiting.
-    pub async fn cancel(&self, request: Option<RequestId>) -> Result<Vec<RequestId>, Gone> {
+    /// Cancels one request, or everything that runs or waits.
+    pub async fn cancel(&self, request: Option<RequestId>) -> Result<Cancelled, Gone> {
         self.ask(|reply| Ask::Cancel(request, reply)).await
     }
 

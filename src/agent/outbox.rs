@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::context::Compacted;
-use super::handle::CompactReply;
+use super::handle::{Cancelled, CompactReply};
 use super::outcome::Outcome;
 use super::preamble::Preamble;
 use crate::id::RequestId;
@@ -41,7 +41,7 @@ pub enum Then {
     /// The request, whose end was told before it could be written, is on record after all.
     Recorded,
     /// Whoever cancelled these is told.
-    Cancelled(oneshot::Sender<Vec<RequestId>>, Vec<RequestId>),
+    Cancelled(oneshot::Sender<Cancelled>, Cancelled),
     /// The agent has another model, and whoever asked for it is told.
     Model(Box<Model>, oneshot::Sender<Result<(), NotChanged>>),
     Prompt(Arc<Preamble>, oneshot::Sender<Result<(), NotChanged>>),

@@ -160,9 +160,9 @@ impl Call<'_> {
     ) -> Result<CancelResult, ErrorObject> {
         let cancelled =
             agent.cancel(params.request_id.clone()).await.map_err(|Gone| self.gone(agent))?;
-        let any = !cancelled.is_empty();
+        let any = cancelled.is_something();
         Ok(match params.request_id {
-            None => CancelResult::All { cancelled: any, request_ids: cancelled },
+            None => CancelResult::All { cancelled: any, request_ids: cancelled.requests },
             Some(request_id) => CancelResult::One {
                 cancelled: any,
                 request_id,

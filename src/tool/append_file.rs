@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::edit::save;
 use super::error::{FileError, Given};
 use super::place::Parents;
-use super::text::Text;
+use super::text::{Text, counted};
 use super::workplace::Site;
 use super::{Effect, OnFiles};
 
@@ -38,6 +38,7 @@ impl OnFiles for AppendFile {
             // It knows what it added, and so all of the file.
             Text::read(site, &given)?;
         }
-        Ok(format!("Added {} bytes to {given}, which now has {len}.", self.content.len()))
+        let added = counted(self.content.len(), "byte", "bytes");
+        Ok(format!("Added {added} to {given}, which now has {len}."))
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::edit::save::{self, Overwrite};
 use super::error::{FileError, Given};
 use super::place::Parents;
+use super::text::counted;
 use super::workplace::Site;
 use super::{Effect, OnFiles, change};
 use crate::world::Access;
@@ -46,6 +47,7 @@ impl OnFiles for CopyFile {
             return Err(FileError::Same { given: source, destination });
         };
         site.seen().forget(&resolved);
-        Ok(format!("Copied {source} to {destination}: {len} bytes."))
+        let bytes = counted(len, "byte", "bytes");
+        Ok(format!("Copied {source} to {destination}: {bytes}."))
     }
 }

@@ -2,6 +2,7 @@
 //! Other bytes than UTF-8 are refused, never replaced.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -126,9 +127,14 @@ pub fn shown_below(given: &Given, path: &Path) -> String {
     }
 }
 
-/// `count` things by their name, which ends in `s` for more than one.
-pub fn counted(count: usize, thing: &str, things: &str) -> String {
-    format!("{count} {}", if count == 1 { thing } else { things })
+/// So many things by their name: that of one, or that of several.
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(
+    count: N,
+    thing: &str,
+    things: &str,
+) -> String {
+    let name = if count == N::from(1) { thing } else { things };
+    format!("{count} {name}")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::edit::save::{self, Target};
 use super::error::{FileError, Given};
 use super::place::{Parents, Spot};
 use super::seen::Stamp;
+use super::text::counted;
 use super::workplace::Site;
 use super::{Effect, OnFiles, change};
 use crate::world::Kind;
@@ -48,7 +49,8 @@ impl OnFiles for WriteFile {
             }
             Err(error) => return Err(error),
         };
-        Ok(format!("{done} {given}: {lines} lines, {bytes} bytes."))
+        let (lines, bytes) = (counted(lines, "line", "lines"), counted(bytes, "byte", "bytes"));
+        Ok(format!("{done} {given}: {lines}, {bytes}."))
     }
 }
 

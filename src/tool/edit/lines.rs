@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::Edited;
 use super::endings::{Change, Text, TooLarge, as_line_feeds, line_feeds};
+use crate::tool::text::counted;
 
 /// Lines from `start_line` to `end_line`, both counted from 1 and included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,16 +87,16 @@ fn offsets(body: &str, lines: &Range<usize>) -> Range<usize> {
 }
 
 fn summary(lines: &Range<usize>, new: usize, count: usize) -> String {
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let counted = |count: usize| counted(count, "line", "lines");
     let total = count + new - lines.len();
     let done = if lines.is_empty() {
-        format!("Appended {new} line{}", plural(new))
+        format!("Appended {}", counted(new))
     } else if new == 0 {
         format!("Deleted {}", told(lines))
     } else {
-        format!("Replaced {} with {new} line{}", told(lines), plural(new))
+        format!("Replaced {} with {}", told(lines), counted(new))
     };
-    format!("{done}; the file now has {total} line{}.", plural(total))
+    format!("{done}; the file now has {}.", counted(total))
 }
 
 fn told(lines: &Range<usize>) -> String {

@@ -1,6 +1,7 @@
 //! `regex_replace`: what a regular expression matches is replaced by a template.
 //! The engine has no backtracking, so that no pattern takes more than time in the length of the text
-//! for one match, and what a pattern compiles to has a bound.
+//! for one match, and what a pattern compiles to has a bound. Between two matches it asks whether
+//! somebody still waits: all of them together may take longer than anybody does.
 
 use std::borrow::Cow;
 
@@ -12,6 +13,7 @@ use super::template::{Template, TemplateError};
 use crate::limits::{
     EDIT_PATTERN_BYTES_MAX, EDIT_PLACES_MAX, EDIT_RESULT_BYTES_MAX, PATTERN_COMPILED_BYTES_MAX,
 };
+use crate::tool::text::counted;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatternEdit {
@@ -49,9 +51,15 @@ pub enum PatternError {
     NoChange { matches: usize },
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+    #[error("nobody waits for the result any more")]
+    Unwanted,
 }
 
-pub fn regex_replace(content: &str, edit: &PatternEdit) -> Result<Edited, PatternError> {
+pub fn regex_replace(
+    content: &str,
+    edit: &PatternEdit,
+    is_wanted: impl Fn() -> bool,
+) -> Result<Edited, PatternError> {
     if edit.count == Some(0) {
         return Err(PatternError::CountZero);
     }
@@ -59,14 +67,14 @@ pub fn regex_replace(content: &str, edit: &PatternEdit) -> Result<Edited, Patter
     let replacement = as_line_feeds(&edit.replacement);
     let template = Template::parse(&replacement, &regex)?;
     let text = Text::parse(content);
-    let changes = changes(text.body(), edit, &regex, &template)?;
+    let changes = changes(text.body(), edit, &regex, &template, is_wanted)?;
     let matches = changes.len();
     let (edited, spans) = text.apply(&changes)?;
     if edited.body() == text.body() {
         return Err(PatternError::NoChange { matches });
     }
-    let plural = if matches == 1 { "" } else { "es" };
-    Ok(Edited::new(&edited, &format!("Replaced {matches} match{plural}."), &spans)?)
+    let replaced = counted(matches, "match", "matches");
+    Ok(Edited::new(&edited, &format!("Replaced {replaced}."), &spans)?)
 }
 
 fn changes(
@@ -74,10 +82,14 @@ fn changes(
     edit: &PatternEdit,
     regex: &Regex,
     template: &Template<'_>,
+    is_wanted: impl Fn() -> bool,
 ) -> Result<Vec<Change<'static>>, PatternError> {
     let mut changes = Vec::new();
     let mut added = 0;
     for captures in regex.captures_iter(body).take(edit.count.unwrap_or(usize::MAX)) {
+        if !is_wanted() {
+            return Err(PatternError::Unwanted);
+        }
         if changes.len() == EDIT_PLACES_MAX {
             return Err(PatternError::TooManyPlaces { places_max: EDIT_PLACES_MAX });
         }

@@ -12,12 +12,16 @@ fn edit(pattern: &str, replacement: &str) -> PatternEdit {
     }
 }
 
+fn replaced(content: &str, edit: &PatternEdit) -> Result<Edited, PatternError> {
+    regex_replace(content, edit, || true)
+}
+
 fn content(content: &str, edit: &PatternEdit) -> String {
-    regex_replace(content, edit).expect("the edit applies").content
+    replaced(content, edit).expect("the edit applies").content
 }
 
 fn error(content: &str, edit: &PatternEdit) -> String {
-    regex_replace(content, edit).expect_err("the edit is refused").to_string()
+    replaced(content, edit).expect_err("the edit is refused").to_string()
 }
 
 fn any_edit() -> impl Strategy<Value = PatternEdit> {
@@ -61,13 +65,13 @@ proptest! {
 
     #[test]
     fn edits_do_what_the_library_does(content in "[abAé\n]{0,20}", edit in any_edit()) {
-        let edited = regex_replace(&content, &edit).map(|edited| edited.content).ok();
+        let edited = replaced(&content, &edit).map(|edited| edited.content).ok();
         prop_assert_eq!(edited, model(&content, &edit));
     }
 
     #[test]
     fn a_pattern_without_signs_is_a_text(content in "[ab.*\n]{0,20}", old in "[ab.*]{1,2}") {
-        let edited = regex_replace(&content, &edit(&regex::escape(&old), "x"));
+        let edited = replaced(&content, &edit(&regex::escape(&old), "x"));
         let expected = Some(content.replace(&old, "x")).filter(|new| *new != content);
         prop_assert_eq!(edited.map(|edited| edited.content).ok(), expected);
     }
@@ -76,7 +80,7 @@ proptest! {
     fn edits_keep_line_ends(content in "[abA\n]{0,20}", edit in any_edit()) {
         let content = format!("{content}\n~");
         let crlf = |text: &str| text.replace('\n', "\r\n");
-        let edited = regex_replace(&crlf(&content), &edit).map(|edited| edited.content).ok();
+        let edited = replaced(&crlf(&content), &edit).map(|edited| edited.content).ok();
         prop_assert_eq!(edited, model(&content, &edit).as_deref().map(crlf));
     }
 }
@@ -87,7 +91,7 @@ fn groups_are_put_back() {
     assert_eq!(content("a=1", &edit(r"(?<key>\w)=", "${key}${key}=$$")), "aa=$1");
     assert_eq!(content("x", &edit("x", r"\n")), r"\n");
     let counted = PatternEdit { count: Some(2), ..edit("a", "b") };
-    let edited = regex_replace("aaa", &counted).expect("it matches");
+    let edited = replaced("aaa", &counted).expect("it matches");
     assert_eq!(
         (edited.content.as_str(), edited.report.as_str()),
         ("bba", "Replaced 2 matches.\n1\tbba")
@@ -133,7 +137,7 @@ fn patterns_that_are_none_are_refused_in_our_words() {
 
 #[test]
 fn a_pattern_that_matches_nowhere_is_told_what_is_missing() {
-    let hint = |content: &str, pattern: &str| match regex_replace(content, &edit(pattern, "x")) {
+    let hint = |content: &str, pattern: &str| match replaced(content, &edit(pattern, "x")) {
         Err(PatternError::NoMatch { hint }) => hint.split([':', '`']).nth(1).unwrap_or(hint),
         other => panic!("{other:?}"),
     };
@@ -157,4 +161,15 @@ fn many_matches_and_long_results_meet_a_bound() {
     );
     let grown = "b".repeat(1024);
     assert_eq!(error(&long[1..], &edit("a", &grown)), "the file would grow beyond 10485760 bytes");
+}
+
+#[test]
+fn it_ends_at_the_next_match_once_nobody_waits() {
+    let asked = std::cell::Cell::new(0);
+    let is_wanted = || {
+        asked.set(asked.get() + 1);
+        asked.get() < 3
+    };
+    let edited = regex_replace(&"a".repeat(100), &edit("a", "b"), is_wanted);
+    assert_eq!((edited, asked.get()), (Err(PatternError::Unwanted), 3));
 }

@@ -13,6 +13,7 @@ use super::endings::{Change, Text, TooLarge, as_line_feeds};
 use super::near::Near;
 use super::snippet::LineNumbers;
 use crate::limits::{BATCH_EDITS_MAX, EDIT_PLACES_MAX};
+use crate::tool::text::counted;
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -106,8 +107,7 @@ pub fn edit_file_batch(content: &str, edits: &[Edit]) -> Result<Edited, BatchErr
 }
 
 fn replaced(places: usize) -> String {
-    let plural = if places == 1 { "" } else { "s" };
-    format!("Replaced {places} place{plural}.")
+    format!("Replaced {}.", counted(places, "place", "places"))
 }
 
 /// An edit in the line ends that engines see.
