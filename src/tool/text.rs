@@ -128,7 +128,7 @@ pub fn shown_below(given: &Given, path: &Path) -> String {
 }
 
 /// So many things by their name: that of one, or that of several.
-pub fn counted<N: fmt::Display + PartialEq + From<u8>>(
+pub fn counted<N: Copy + fmt::Display + PartialEq + From<u8>>(
     count: N,
     thing: &str,
     things: &str,
