@@ -33,6 +33,32 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
+    const ALL: [Self; 18] = [
+        Self::OpenDir,
+        Self::Open,
+        Self::Stat,
+        Self::List,
+        Self::ReadLink,
+        Self::MakeDir,
+        Self::MakeLink,
+        Self::SetMode,
+        Self::Rename,
+        Self::RenameTo,
+        Self::RemoveFile,
+        Self::RemoveDir,
+        Self::SyncDir,
+        Self::Read,
+        Self::Write,
+        Self::SetLen,
+        Self::Sync,
+        Self::Lock,
+    ];
+
+    /// The one that scenarios call so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The word for it in scenarios and transcripts.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::strikes::{self, Struck};
+use super::strikes::{self, Met, Struck};
 use super::theatre::Theatre;
 use crate::disk;
 use crate::scenario::{Direction, EventTrigger, Fault, FaultKind, SERVER, Target, Trigger};
@@ -25,17 +25,18 @@ struct Life {
 pub struct Faults {
     lives: Vec<Life>,
     struck: Struck,
+    met: Met,
 }
 
 impl Faults {
     pub fn new(faults: &[Fault], seed: u64, theatre: &Theatre) -> Self {
-        strikes::strike_operations(faults, seed, &theatre.server.disk);
+        let met = strikes::strike_operations(faults, seed, &theatre.server.disk);
         let lives = faults.iter().map(|fault| Life {
             fault: fault.clone(),
             next: match fault.trigger {
                 Trigger::At(time) | Trigger::Every(time) => Some(time.0),
-                // A rate is drawn for each message and operation, not here; points and events are
-                // waited for; the others were refused when the file was read.
+                // A rate is drawn for each message and operation, not here; points, events and
+                // operations are waited for.
                 Trigger::Rate(_)
                 | Trigger::OnEvent(_)
                 | Trigger::OnPoint(_)
@@ -57,7 +58,7 @@ impl Faults {
         for point in crashes.filter_map(point) {
             theatre.server.disk.power_off_at_point(point);
         }
-        Self { lives: lives.collect(), struck: Struck::new(faults, seed, theatre) }
+        Self { lives: lives.collect(), struck: Struck::new(faults, seed, theatre), met }
     }
 
     /// Begins and ends what is due.
@@ -65,6 +66,9 @@ impl Faults {
         let now = theatre.elapsed();
         for index in self.struck.take() {
             self.lives[index].strike(theatre, now);
+        }
+        for index in self.met.take() {
+            self.lives[index].begin(theatre, now);
         }
         for life in &mut self.lives {
             if life.active && life.until.is_some_and(|until| until <= now) {
@@ -120,7 +124,7 @@ impl Life {
             | Trigger::OnPoint(_)
             | Trigger::OnFs { .. } => None,
         };
-        theatre.note("fault", &format!("{} begins", self.name()));
+        theatre.note("fault", &format!("{} begins{}", self.name(), self.occasion()));
         self.apply(theatre, Turn::Begin);
         self.until = self.fault.lasts.map(|lasts| now + lasts.0);
         self.active = !matches!(self.fault.kind, FaultKind::Files(_) | FaultKind::ClockJump { .. });
@@ -131,6 +135,20 @@ impl Life {
         self.until = None;
         theatre.note("fault", &format!("{} is over", self.name()));
         self.apply(theatre, Turn::End);
+    }
+
+    /// What it began at, where that is no time and no event of the transcript.
+    fn occasion(&self) -> String {
+        match &self.fault.trigger {
+            Trigger::OnFs { operation, path } => {
+                format!(" before {} {}", operation.name(), path.display())
+            }
+            Trigger::At(_)
+            | Trigger::Every(_)
+            | Trigger::Rate(_)
+            | Trigger::OnEvent(_)
+            | Trigger::OnPoint(_) => String::new(),
+        }
     }
 
     fn name(&self) -> String {
@@ -193,6 +211,9 @@ impl Life {
                     Direction::Back => -ms,
                 });
             }
+            // It was done just before the operation.
+            (FaultKind::Files(_), Turn::Begin)
+                if matches!(self.fault.trigger, Trigger::OnFs { .. }) => {}
             (FaultKind::Files(files), Turn::Begin) => {
                 let put = super::files::put(&theatre.server.disk, files);
                 put.expect("a scenario's files can be put on the disk");

@@ -15,12 +15,12 @@ const DIR_MODE: u32 = 0o755;
 pub fn put(disk: &Disk, files: &Files) -> io::Result<()> {
     for (path, spec) in files {
         match spec {
-            FileSpec::Remove => match disk.remove(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed?,
-            },
+            FileSpec::Remove => remove(disk, path)?,
             FileSpec::Directory => disk.put(path, Item::Dir { mode: DIR_MODE })?,
-            FileSpec::Symlink(target) => disk.put(path, Item::Link { target: target.clone() })?,
+            FileSpec::Symlink(target) => {
+                remove(disk, path)?;
+                disk.put(path, Item::Link { target: target.clone() })?;
+            }
             FileSpec::Text { mode, .. } => {
                 disk.put(path, file(spec, mode.unwrap_or(FILE_MODE)))?;
             }
@@ -28,6 +28,13 @@ pub fn put(disk: &Disk, files: &Files) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn remove(disk: &Disk, path: &Path) -> io::Result<()> {
+    match disk.remove(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 fn file(spec: &FileSpec, mode: u32) -> Item {

@@ -1,32 +1,100 @@
-//! Faults with a `rate`: each message or operation that a fault concerns is struck by its own chance.
-//! Every one draws, struck or not, so that what one fault does shifts no other.
+//! Faults that strike single messages and operations: those with a `rate`, each by its own chance,
+//! and those that wait for an operation. Every message and operation draws, struck or not, so that
+//! what one fault does shifts no other.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::theatre::Theatre;
-use crate::disk::{self, Disk};
+use crate::disk::{self, Disk, Operation};
 use crate::machine::SplitMix;
 use crate::scenario::{Fault, FaultKind, Target, Trigger};
 
-/// Has faults of the disk strike single operations.
-pub fn strike_operations(faults: &[Fault], seed: u64, disk: &Disk) {
+/// Has faults of the disk strike single operations, and those begin that wait for one.
+pub fn strike_operations(faults: &[Fault], seed: u64, disk: &Disk) -> Met {
     let rates: Vec<(disk::Fault, f64)> =
         faults.iter().filter_map(|fault| Some((of_disk(&fault.kind)?, rate(fault)?))).collect();
-    if rates.is_empty() {
-        return;
+    let met = Met::new(faults);
+    if rates.is_empty() && met.state().waiting.is_empty() {
+        return met;
     }
     let chance = Mutex::new(SplitMix::named(seed, "operations"));
-    let struck = disk.clone();
-    disk.on_operation(move |_| {
+    let (struck, meets) = (disk.clone(), met.clone());
+    disk.on_operation(move |operation| {
         let mut chance = chance.lock().unwrap_or_else(PoisonError::into_inner);
         for (fault, rate) in &rates {
             if chance.fraction() < *rate {
                 struck.set_fault(*fault, disk::Switch::Once);
             }
         }
+        // What begins here may use the disk, which calls this again.
+        drop(chance);
+        meets.operation(operation, &struck);
     });
+    met
+}
+
+/// Faults that wait for an operation, and those that have met theirs. Cloning shares them.
+#[derive(Clone, Debug)]
+pub struct Met {
+    /// Held for one operation, or to take all; nothing is awaited under it, and no disk used.
+    state: Arc<Mutex<Meetings>>,
+}
+
+#[derive(Debug)]
+struct Meetings {
+    waiting: Vec<(usize, Fault)>,
+    /// By their place in the file.
+    met: Vec<usize>,
+}
+
+impl Met {
+    fn new(faults: &[Fault]) -> Self {
+        let waits = |fault: &Fault| matches!(fault.trigger, Trigger::OnFs { .. });
+        let waiting = faults.iter().cloned().enumerate().filter(|(_, fault)| waits(fault));
+        Self {
+            state: Arc::new(Mutex::new(Meetings { waiting: waiting.collect(), met: Vec::new() })),
+        }
+    }
+
+    /// The faults that met their operation since the last time. What they do to the disk is done.
+    pub fn take(&self) -> Vec<usize> {
+        std::mem::take(&mut self.state().met)
+    }
+
+    fn operation(&self, operation: &Operation<'_>, disk: &Disk) {
+        let is_it = |fault: &Fault| match &fault.trigger {
+            Trigger::OnFs { operation: kind, path } => {
+                *kind == operation.kind && path == operation.path
+            }
+            Trigger::At(_)
+            | Trigger::Every(_)
+            | Trigger::Rate(_)
+            | Trigger::OnEvent(_)
+            | Trigger::OnPoint(_) => false,
+        };
+        let met: Vec<(usize, Fault)> =
+            self.state().waiting.extract_if(.., |(_, fault)| is_it(fault)).collect();
+        for (index, fault) in met {
+            self.state().met.push(index);
+            match &fault.kind {
+                FaultKind::Files(files) => {
+                    let put = super::files::put(disk, files);
+                    put.expect("a scenario's files can be put on the disk");
+                }
+                kind => {
+                    if let Some(fault) = of_disk(kind) {
+                        disk.set_fault(fault, disk::Switch::On);
+                    }
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, Meetings> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The fault of the disk that a kind is, if it is one.

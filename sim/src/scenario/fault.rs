@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::form::{FaultForm, KindForm};
 use super::place::Place;
 use super::{EventTrigger, Files, SERVER, files, names};
+use crate::disk::OperationKind;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
@@ -36,9 +37,9 @@ pub enum Trigger {
     OnEvent(EventTrigger),
     /// A durable point, counted from 1.
     OnPoint(u64),
-    /// Between the decision about a path and its use.
+    /// Just before an operation on the server's disk: between the decision about a path and its use.
     OnFs {
-        operation: String,
+        operation: OperationKind,
         path: PathBuf,
     },
 }
@@ -225,9 +226,8 @@ fn on_trigger(text: &str, form: &FaultForm) -> Option<Trigger> {
         "point" => rest.parse().ok().filter(|point| *point > 0).map(Trigger::OnPoint),
         "fs" => {
             let (operation, path) = rest.split_once(':')?;
-            let well_formed = !operation.is_empty() && path.starts_with('/');
-            let (operation, path) = (operation.to_owned(), path.into());
-            well_formed.then_some(Trigger::OnFs { operation, path })
+            let operation = OperationKind::named(operation)?;
+            path.starts_with('/').then(|| Trigger::OnFs { operation, path: path.into() })
         }
         _ => None,
     }

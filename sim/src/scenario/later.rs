@@ -4,11 +4,8 @@
 use super::place::Place;
 
 /// A key, how its value begins where only some values are meant, and what is missing.
-const LATER: &[(&str, &str, &str)] = &[
-    ("step.confirm", "", "confirmations"),
-    ("fault.on", "fs:", "faults at a file operation"),
-    ("mcp", "", "MCP servers"),
-];
+const LATER: &[(&str, &str, &str)] =
+    &[("step.confirm", "", "confirmations"), ("mcp", "", "MCP servers")];
 
 pub(super) fn refuse(file: &Place<'_>) {
     for (key, begins, what) in LATER {

@@ -244,18 +244,12 @@ fn what_comes_later_is_refused_by_name() {
     let text = r#"
 [[step]]
 confirm = { tool = "t", decision = "deny" }
-[[fault]]
-kind = "files"
-files = {}
-on = "fs:open:/x"
 [[mcp]]
 name = "m"
 "#;
     let expected = "s.toml:5:1: step[0].confirm: not yet: confirmations
   hint: remove it; a later version has it
-s.toml:9:1: fault[0].on: not yet: faults at a file operation
-  hint: remove it; a later version has it
-s.toml:10:3: mcp: not yet: MCP servers
+s.toml:6:3: mcp: not yet: MCP servers
   hint: remove it; a later version has it
 ";
     assert_eq!(told(text), expected);
