@@ -1,11 +1,13 @@
 //! What a conversation is made of, as it is kept, sent to models and shown to clients.
 //! Pure: no rule about when a message may be appended; `agent::turn` keeps those.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::id::AgentId;
 
@@ -67,8 +69,48 @@ pub struct ToolCall {
 pub struct ToolDefinition {
     pub name: &'static str,
     pub description: &'static str,
-    /// A JSON schema of the arguments.
-    pub parameters: Value,
+    pub parameters: Parameters,
+}
+
+/// A JSON schema of the arguments of a tool. It goes to a model with every request, so it is written
+/// down once; cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    schema: Arc<Value>,
+    text: Arc<RawValue>,
+}
+
+impl Parameters {
+    pub fn text(&self) -> &str {
+        self.text.get()
+    }
+}
+
+impl From<Value> for Parameters {
+    fn from(schema: Value) -> Self {
+        let text = to_raw_value(&schema).expect("a JSON value can be written as JSON");
+        Self { schema: Arc::new(schema), text: text.into() }
+    }
+}
+
+impl Deref for Parameters {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.schema
+    }
+}
+
+impl Serialize for Parameters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
+impl PartialEq for Parameters {
+    fn eq(&self, other: &Self) -> bool {
+        self.schema == other.schema
+    }
 }
 
 /// Tokens as the provider reported them.

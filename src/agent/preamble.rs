@@ -21,9 +21,9 @@ pub struct Preamble {
 
 impl Preamble {
     pub fn new(system: Arc<str>, path: Option<PathBuf>, tools: Arc<[ToolDefinition]>) -> Self {
-        let texts = tools.iter().map(|tool| {
-            tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
-        });
+        let texts = tools
+            .iter()
+            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.text().len());
         let bytes = (system.len() + texts.sum::<usize>()) as u64;
         let (system_tokens, tools_tokens) = (Count::default(), Count::default());
         Self { system, path, tools, bytes, system_tokens, tools_tokens }
@@ -43,7 +43,7 @@ impl Preamble {
             let tools = self.tools.iter().map(|tool| {
                 encoding.text(tool.name)
                     + encoding.text(tool.description)
-                    + encoding.text(&tool.parameters.to_string())
+                    + encoding.text(tool.parameters.text())
             });
             tools.sum()
         })

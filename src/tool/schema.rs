@@ -30,7 +30,7 @@ pub(super) fn definition<T: JsonSchema>(
         "type": "boolean",
         "description": "Run all tool calls of this message at the same time."
     });
-    ToolDefinition { name, description, parameters }
+    ToolDefinition { name, description, parameters: parameters.into() }
 }
 
 /// Leaves out what Rust's types add and a model has no use for. An argument that may be left out

@@ -36,7 +36,7 @@ fn told(given: &Value) -> Result<Arguments, String> {
 #[test]
 fn a_schema_has_nothing_that_a_model_does_not_need() {
     assert_eq!(
-        definition::<Arguments>("edit", "Edits.").parameters,
+        *definition::<Arguments>("edit", "Edits.").parameters,
         json!({
             "type": "object",
             "properties": {

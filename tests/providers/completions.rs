@@ -42,7 +42,7 @@ async fn outcome(answer: ResponseTemplate) -> (Vec<ModelEvent>, Option<ProviderE
         tools: Arc::new([ToolDefinition {
             name: "read",
             description: "Reads.",
-            parameters: json!({"type": "object"}),
+            parameters: json!({"type": "object"}).into(),
         }]),
         output_tokens_max: model.output_tokens_max,
         reasoning: false,

@@ -36,7 +36,8 @@ fn draft(messages: Vec<Message>, context_window: u64) -> Draft {
     for message in messages {
         conversation.append(Arc::new(message));
     }
-    let tool = ToolDefinition { name: "echo", description: "Echoes.", parameters: json!({}) };
+    let tool =
+        ToolDefinition { name: "echo", description: "Echoes.", parameters: json!({}).into() };
     Draft {
         agent: AgentId::parse("a").unwrap(),
         model: model(context_window),

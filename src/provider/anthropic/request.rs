@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::message::{Message, ToolDefinition};
+use crate::message::{Message, Parameters, ToolDefinition};
 use crate::provider::ModelRequest;
 use crate::provider::names::{self, Ids};
 
@@ -130,7 +130,7 @@ const MARK: Mark = Mark { r#type: "ephemeral" };
 struct WireTool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: &'a Parameters,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Mark>,
 }

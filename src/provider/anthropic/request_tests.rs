@@ -50,7 +50,7 @@ fn tool() -> ToolDefinition {
     ToolDefinition {
         name: "read",
         description: "Reads a file.",
-        parameters: json!({"type": "object"}),
+        parameters: json!({"type": "object"}).into(),
     }
 }
 

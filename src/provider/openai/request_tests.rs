@@ -66,7 +66,7 @@ fn a_conversation_with_tools_is_mapped_message_by_message() {
     let tool = ToolDefinition {
         name: "read_file",
         description: "Reads a file.",
-        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}).into(),
     };
     assert_eq!(
         body_value(&request("Be brief.", messages, vec![tool]), LengthField::MaxTokens),
