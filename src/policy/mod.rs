@@ -3,6 +3,7 @@
 //! used.
 
 pub mod ceiling;
+mod leave;
 mod preset;
 mod rules;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use leave::Leave;
 pub use preset::{Preset, Presets, SendRule, WriteRule};
 pub use rules::{blocked, may_send, normal, write_paths};
 

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use error::FileError;
@@ -47,12 +47,16 @@ use workplace::{Site, Turns, Workplace};
 
 use crate::limits::FILE_JOBS_MAX;
 use crate::message::{ToolCall, ToolDefinition};
-use crate::policy::Permissions;
+use crate::policy::{Leave, Permissions};
 use crate::world::{BoxFuture, World};
 
 /// The argument that any tool call may carry to let its whole batch run at the same time. It belongs
 /// to the batch, and no tool sees it.
 pub const PARALLEL_ARGUMENT: &str = "_parallel";
+
+/// What a model is told of a call that somebody would have to confirm.
+const NO_CONFIRMER: &str =
+    "it needs a confirmation, and nobody is there to give one (no_confirmer)";
 
 /// What a tool gave back. An `Err` is shown to the model as a failed call, in these words.
 pub type ToolOutput = Result<String, String>;
@@ -61,6 +65,11 @@ trait Tool: Send + Sync {
     fn definition(&self) -> ToolDefinition;
     fn effect(&self) -> Effect {
         Effect::None
+    }
+    /// What the agent's level says to a call with these arguments, which fit the schema. Asked with no
+    /// arguments as well: a tool that then says `Never` does not exist for the agent.
+    fn leave(&self, _arguments: &Value, _permissions: &Permissions) -> Leave {
+        Leave::Free
     }
     /// Runs one call, whose arguments fit the schema. Dropping the future cancels it.
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput>;
@@ -179,7 +188,9 @@ impl Tools {
                 Effect::None => true,
                 Effect::Changes => permissions.may_write(),
             };
-            may_have_effect && !permissions.disabled_tools.contains(definition.name)
+            may_have_effect
+                && tool.leave(&Value::Object(Map::new()), permissions) != Leave::Never
+                && !permissions.disabled_tools.contains(definition.name)
         })
     }
 
@@ -216,7 +227,19 @@ impl Tools {
             return Box::pin(async move { Err(problem) });
         };
         match schema::fitting(definition, &call.arguments) {
-            Ok(arguments) => tool.run(arguments, workplace),
+            Ok(arguments) => match tool.leave(&arguments, permissions) {
+                Leave::Free => tool.run(arguments, workplace),
+                Leave::Confirm => {
+                    let name = definition.name;
+                    let problem = format!("{name} was not run: {NO_CONFIRMER}.");
+                    Box::pin(async move { Err(problem) })
+                }
+                Leave::Never => {
+                    let (name, level) = (definition.name, permissions.level());
+                    let problem = format!("{name} was not run: no {level} agent may do this.");
+                    Box::pin(async move { Err(problem) })
+                }
+            },
             Err(problem) => Box::pin(async move { Err(problem) }),
         }
     }
