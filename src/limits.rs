@@ -35,6 +35,8 @@ pub const HANDLES_RESERVED: usize = 128;
 /// Connections over the limit that are told so at the same time; further ones are just closed.
 pub const REFUSALS_AT_ONCE_MAX: usize = 64;
 pub const EXECUTING_MAX: usize = 32;
+/// Agents that are created, restored or destroyed at once; a change of permissions waits for all.
+pub const FAMILIES_AT_ONCE_MAX: usize = 1024;
 pub const RETRY_AFTER_SECONDS: u64 = 1;
 /// How long open connections may take to write their last answers once the server has stopped.
 pub const CLOSE_CONNECTIONS_MAX: Duration = Duration::from_secs(5);

@@ -54,10 +54,13 @@ fn agent_id(number: u64) -> AgentId {
 fn created(number: u64) -> Write {
     let recipe = Recipe {
         preset: "sandboxed".into(),
-        model: "m".into(),
         cwd: "/".into(),
+        root: None,
         write_paths: vec![],
         disabled_tools: vec![],
+        session_allowances: None,
+        ceiling: None,
+        model: "m".into(),
         system_prompt: "".into(),
         system_prompt_path: None,
     };

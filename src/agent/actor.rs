@@ -20,14 +20,16 @@ use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
 use super::preamble::Preamble;
 use super::requests::{AcceptReply, Known, Requests, State};
+use super::shown::Shown;
 use super::tokens::Encoding;
 use super::turn::{Effect, Input, Stop, Turn};
 use super::work::Report;
-use super::{Facts, Past, Shared};
+use super::{Facts, Kit, Past, Shared};
 use crate::event::{What, iso};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
+use crate::policy::Permissions;
 use crate::provider::Model;
 use crate::store::{Standing, Write};
 use crate::tool::workplace::Workplace;
@@ -43,6 +45,9 @@ pub enum Ask {
     SetModel(Box<(Model, Option<AgentId>)>, oneshot::Sender<Result<(), NotChanged>>),
     SetPrompt(Box<(Arc<str>, Option<AgentId>)>, oneshot::Sender<Result<(), NotChanged>>),
     Compact(When, CompactReply),
+    /// Everything from now on is done with these.
+    Adopt(Arc<Permissions>, oneshot::Sender<()>),
+    Workplace(oneshot::Sender<(Arc<Permissions>, Arc<Workplace>)>),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
     /// Takes a retirement back.
@@ -53,6 +58,8 @@ pub struct Agent {
     pub(super) facts: Arc<Facts>,
     pub(super) model: Model,
     pub(super) preamble: Arc<Preamble>,
+    pub(super) permissions: Arc<Permissions>,
+    pub(super) shown: Arc<Shown>,
     pub(super) shared: Arc<Shared>,
     /// Where its tools work, and what they remember.
     pub(super) workplace: Arc<Workplace>,
@@ -71,9 +78,9 @@ pub struct Agent {
     /// Tasks of the running turn, and those of earlier ones that were told to end.
     pub(super) tasks: JoinSet<()>,
     pub(super) retirement: Option<Retirement>,
-    should_shutdown: bool,
-    standing: Standing,
-    published: Arc<ArcSwap<Status>>,
+    pub(super) should_shutdown: bool,
+    pub(super) standing: Standing,
+    pub(super) published: Arc<ArcSwap<Status>>,
 }
 
 pub(super) struct Running {
@@ -99,16 +106,19 @@ pub(super) struct Retirement {
 impl Agent {
     pub fn new(
         facts: Arc<Facts>,
-        (model, preamble): (Model, Preamble),
+        Kit { model, preamble, permissions }: Kit,
         past: Past,
         shared: Arc<Shared>,
         inbox: mpsc::Receiver<Ask>,
     ) -> Self {
         let conversation = Conversation::restored(past.conversation, shared.in_memory_max);
-        let preamble = Arc::new(preamble);
+        let (preamble, permissions) = (Arc::new(preamble), Arc::new(permissions));
+        let shown = Arc::new(Shown::of(&facts, &permissions));
         let nothing_yet = Status {
             model: model.clone(),
             preamble: Arc::clone(&preamble),
+            permissions: Arc::clone(&permissions),
+            shown: Arc::clone(&shown),
             message_count: 0,
             should_shutdown: false,
             active_request: None,
@@ -121,7 +131,9 @@ impl Agent {
             preamble,
             compacting: None,
             outbox: Outbox::new(shared.store.clone()),
-            workplace: shared.tools.workplace(&shared.world, facts.cwd.clone(), &facts.permissions),
+            workplace: shared.tools.workplace(&shared.world, &permissions),
+            permissions,
+            shown,
             facts,
             shared,
             inbox,
@@ -182,6 +194,8 @@ impl Agent {
             Ask::SetModel(change, reply) => self.on_set_model(*change, reply),
             Ask::SetPrompt(change, reply) => self.on_set_prompt(*change, reply),
             Ask::Compact(when, reply) => self.on_compact(when, reply),
+            Ask::Adopt(permissions, reply) => self.on_adopt(permissions, reply),
+            Ask::Workplace(reply) => drop(reply.send(self.place_of_work())),
             Ask::Shutdown(reply) => {
                 self.should_shutdown = true;
                 self.publish();
@@ -411,35 +425,6 @@ impl Agent {
 
     pub(super) fn reports(&self) -> mpsc::Sender<Report> {
         self.running.as_ref().expect("work belongs to the running turn").reports.clone()
-    }
-
-    fn context(&self) -> Context {
-        Context {
-            message_count: self.messages_durable,
-            system_prompt: !self.preamble.system.is_empty(),
-            halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
-            last_iteration_count: self
-                .running
-                .as_ref()
-                .map_or(self.standing.last_iteration_count, |running| running.turn.iterations()),
-            max_tool_iterations: self.shared.rules.iterations_max,
-        }
-    }
-
-    pub(super) fn publish(&self) {
-        let status = Status {
-            model: self.model.clone(),
-            preamble: Arc::clone(&self.preamble),
-            message_count: self.messages_durable,
-            should_shutdown: self.should_shutdown,
-            active_request: self.running.as_ref().map(|running| running.request.clone()),
-            queued: self.queue.len(),
-            halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
-            last_action_at: self.standing.last_action_at.clone(),
-        };
-        if **self.published.load() != status {
-            self.published.store(Arc::new(status));
-        }
     }
 
     fn next_deadline(&self) -> Option<Instant> {

@@ -1,5 +1,5 @@
-//! What others may change of an agent besides sending to it: its model, its prompt, and how much of its
-//! conversation stands word for word. Each is durable before whoever asked is told.
+//! What others may change of an agent besides sending to it: its model, its prompt, its permissions, and
+//! how much of its conversation stands word for word. Each is durable before whoever asked is told.
 
 use std::sync::Arc;
 
@@ -12,8 +12,11 @@ use super::handle::{CompactError, CompactReply};
 use super::outbox::{Entry, NotChanged, Then};
 use super::preamble::Preamble;
 use super::prepare;
+use super::shown::Shown;
 use crate::id::AgentId;
+use crate::policy::Permissions;
 use crate::provider::Model;
+use crate::tool::workplace::Workplace;
 use crate::world::Use;
 
 /// A summary on its way, between turns.
@@ -65,9 +68,26 @@ impl Agent {
             return;
         }
         let writes = self.journal().prompt_set(&prompt, parent_agent_id);
-        let preamble = Preamble::new(prompt, None, Arc::clone(&self.facts.tools));
-        let then = Then::Prompt(Arc::new(preamble), reply);
+        let then = Then::Prompt(prompt, reply);
         self.outbox.push(Entry { request: None, writes, then });
+    }
+
+    /// They are on record already: whoever changes several agents at once sees to that.
+    pub(super) fn on_adopt(&mut self, permissions: Arc<Permissions>, reply: oneshot::Sender<()>) {
+        let Preamble { system, path, .. } = self.preamble.as_ref();
+        let tools = self.shared.tools.definitions(&permissions);
+        let preamble = Preamble::new(Arc::clone(system), path.clone(), tools);
+        self.preamble = Arc::new(preamble);
+        self.workplace.adopt(&permissions);
+        self.shown = Arc::new(Shown::of(&self.facts, &permissions));
+        self.permissions = permissions;
+        // Whoever is told finds the same in the published status.
+        self.publish();
+        let _ = reply.send(());
+    }
+
+    pub(super) fn place_of_work(&self) -> (Arc<Permissions>, Arc<Workplace>) {
+        (Arc::clone(&self.permissions), Arc::clone(&self.workplace))
     }
 
     /// Between turns only: a turn has its conversation summed up itself.

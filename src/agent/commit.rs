@@ -7,6 +7,7 @@ use super::actor::Agent;
 use super::handle::CompactError;
 use super::outbox::{Entry, NotChanged, Then, Work};
 use super::outcome::{Failure, Outcome};
+use super::preamble::Preamble;
 use super::turn::{Input, Stop};
 use super::work;
 use crate::id::RequestId;
@@ -60,8 +61,9 @@ impl Agent {
                 self.publish();
                 let _ = reply.send(Ok(()));
             }
-            Then::Prompt(preamble, reply) => {
-                self.preamble = preamble;
+            Then::Prompt(prompt, reply) => {
+                let tools = Arc::clone(&self.preamble.tools);
+                self.preamble = Arc::new(Preamble::new(prompt, None, tools));
                 self.publish();
                 let _ = reply.send(Ok(()));
             }
@@ -83,8 +85,8 @@ impl Agent {
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
             Work::Run { index, call } => {
-                let (facts, workplace) = (Arc::clone(&self.facts), Arc::clone(&self.workplace));
-                let run = work::run_tool(Arc::clone(&shared), facts, workplace, index, call);
+                let place = self.place_of_work();
+                let run = work::run_tool(Arc::clone(&shared), place, index, call);
                 self.tasks.spawn(work::report(shared, reports, run));
                 self.on_input(Input::ToolStarted { index });
             }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -17,10 +18,11 @@ use super::preamble::Preamble;
 use super::requests::State;
 use super::shown::Shown;
 use super::tokens::{Encoding, Tokens};
-use super::{Facts, Past, Shared};
+use super::{Facts, Kit, Past, Shared};
 use crate::id::{AgentId, RequestId};
 use crate::limits::INBOX_MAX;
 use crate::message::{Message, UserMeta};
+use crate::policy::{Decision, Permissions};
 use crate::provider::Model;
 use crate::store::StoreError;
 
@@ -29,7 +31,6 @@ pub struct AgentHandle(Arc<Inner>);
 
 struct Inner {
     facts: Arc<Facts>,
-    shown: Shown,
     shared: Arc<Shared>,
     inbox: mpsc::Sender<Ask>,
     status: Arc<ArcSwap<Status>>,
@@ -61,6 +62,8 @@ impl std::fmt::Debug for AgentHandle {
 pub struct Status {
     pub model: Model,
     pub preamble: Arc<Preamble>,
+    pub permissions: Arc<Permissions>,
+    pub shown: Arc<Shown>,
     pub message_count: usize,
     pub should_shutdown: bool,
     pub active_request: Option<RequestId>,
@@ -185,14 +188,14 @@ pub struct Context {
 
 impl AgentHandle {
     /// Starts the agent's task.
-    pub fn start(facts: Facts, asks: (Model, Preamble), past: Past, shared: Arc<Shared>) -> Self {
+    pub fn start(facts: Facts, kit: Kit, past: Past, shared: Arc<Shared>) -> Self {
         let facts = Arc::new(facts);
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
-        let agent = Agent::new(Arc::clone(&facts), asks, past, Arc::clone(&shared), inbox);
+        let agent = Agent::new(Arc::clone(&facts), kit, past, Arc::clone(&shared), inbox);
         let status = agent.published();
         tokio::spawn(agent.run());
-        let (shown, entry) = (Shown::of(&facts), ArcSwapOption::empty());
-        let inner = Inner { facts, shown, shared, inbox: sender, status, entry };
+        let entry = ArcSwapOption::empty();
+        let inner = Inner { facts, shared, inbox: sender, status, entry };
         Self(Arc::new(inner))
     }
 
@@ -205,8 +208,9 @@ impl AgentHandle {
         &self.0.facts
     }
 
-    pub fn shown(&self) -> &Shown {
-        &self.0.shown
+    /// What the agent may do now.
+    pub fn permissions(&self) -> Arc<Permissions> {
+        Arc::clone(&self.status().permissions)
     }
 
     pub fn status(&self) -> Arc<Status> {
@@ -326,6 +330,18 @@ impl AgentHandle {
         parent: Option<AgentId>,
     ) -> Result<(), Unanswered> {
         changed(self.ask(|reply| Ask::SetPrompt(Box::new((prompt, parent)), reply)).await)
+    }
+
+    /// Has the agent do everything from now on with these permissions, which are on record.
+    pub async fn adopt(&self, permissions: Arc<Permissions>) -> Result<(), Gone> {
+        self.ask(|reply| Ask::Adopt(permissions, reply)).await
+    }
+
+    /// How a call of the agent would be decided on now.
+    pub async fn explain(&self, tool: &str, arguments: Option<Value>) -> Result<Decision, Gone> {
+        let (permissions, workplace) = self.ask(Ask::Workplace).await?;
+        let tools = &self.0.shared.tools;
+        Ok(tools.explain(tool, arguments, &permissions, &workplace).await)
     }
 
     /// Has a summary take the place of the older messages.

@@ -16,11 +16,11 @@ mod prepare;
 mod prompt;
 mod shown;
 mod requests;
+mod status;
 mod tokens;
 mod turn;
 mod work;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,9 +45,8 @@ pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn};
 use crate::hub::Hub;
 use crate::id::{AgentId, RequestId};
 use crate::logs::Logs;
-use crate::message::ToolDefinition;
 use crate::policy::Permissions;
-use crate::provider::Secrets;
+use crate::provider::{Model, Secrets};
 use crate::store::{AgentNumber, Standing, Store};
 use crate::tool::Tools;
 use crate::world::World;
@@ -59,10 +58,14 @@ pub struct Facts {
     pub id: AgentId,
     pub created_at: Timestamp,
     pub depth: u32,
+}
+
+/// What an agent has that can be changed.
+#[derive(Debug)]
+pub struct Kit {
+    pub model: Model,
+    pub preamble: Preamble,
     pub permissions: Permissions,
-    pub cwd: PathBuf,
-    /// The tools its model sees.
-    pub tools: Arc<[ToolDefinition]>,
 }
 
 /// What an agent had before it came into memory; a new one has nothing.

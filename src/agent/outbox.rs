@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use super::context::Compacted;
 use super::handle::{Cancelled, CompactReply};
 use super::outcome::Outcome;
-use super::preamble::Preamble;
 use crate::id::RequestId;
 use crate::limits::STORAGE_RETRY_AFTER;
 use crate::message::ToolCall;
@@ -44,7 +43,7 @@ pub enum Then {
     Cancelled(oneshot::Sender<Cancelled>, Cancelled),
     /// The agent has another model, and whoever asked for it is told.
     Model(Box<Model>, oneshot::Sender<Result<(), NotChanged>>),
-    Prompt(Arc<Preamble>, oneshot::Sender<Result<(), NotChanged>>),
+    Prompt(Arc<str>, oneshot::Sender<Result<(), NotChanged>>),
     /// A summary stands for older messages, and whoever asked for it is told.
     Compacted(Box<Compacted>, CompactReply),
 }

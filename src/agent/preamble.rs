@@ -1,5 +1,5 @@
 //! What comes before every conversation of an agent: its system prompt, and the tools it is shown.
-//! It does not change; an agent that is given another prompt gets another preamble.
+//! It does not change; an agent that is given another prompt or other tools gets another preamble.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,7 +57,9 @@ impl Preamble {
 /// By what an agent can be given anew.
 impl PartialEq for Preamble {
     fn eq(&self, other: &Self) -> bool {
-        self.system == other.system && self.path == other.path
+        let names =
+            |preamble: &Self| preamble.tools.iter().map(|tool| tool.name).collect::<Vec<_>>();
+        self.system == other.system && self.path == other.path && names(self) == names(other)
     }
 }
 

@@ -1,13 +1,13 @@
-//! What lists show of an agent that never changes, written out once instead of for every list.
+//! What lists show of an agent that seldom changes, written out once instead of for every list.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Facts;
 use crate::event::iso;
-use crate::policy::WriteRule;
+use crate::policy::Permissions;
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Shown {
     /// ISO 8601, UTC.
     pub created_at: Arc<str>,
@@ -18,19 +18,14 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub fn of(facts: &Facts) -> Self {
+    pub fn of(facts: &Facts, permissions: &Permissions) -> Self {
         let path = |path: &PathBuf| path.display().to_string();
-        let permissions = &facts.permissions;
+        let grant = permissions.grant();
         Self {
             created_at: iso(facts.created_at),
-            preset: permissions.preset.name.as_str().into(),
-            cwd: path(&facts.cwd).into(),
-            write_paths: match permissions.preset.writes {
-                WriteRule::ByLevel => None,
-                WriteRule::ListedInCwd | WriteRule::Never => {
-                    Some(permissions.write_paths.iter().map(path).collect())
-                }
-            },
+            preset: grant.preset.name.as_str().into(),
+            cwd: path(&grant.cwd).into(),
+            write_paths: permissions.listed_writes().map(|paths| paths.iter().map(path).collect()),
         }
     }
 }

@@ -10,12 +10,13 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::Shared;
 use super::context::{Draft, MayCompact};
 use super::prepare::prepare;
 use super::turn::{Answer, Input, ToolResult};
-use super::{Facts, Shared};
 use crate::event::What;
 use crate::message::{ToolCall, Usage};
+use crate::policy::Permissions;
 use crate::provider::{ModelEvent, ModelStream, ProviderError};
 use crate::tool::workplace::Workplace;
 use crate::world::Use;
@@ -138,15 +139,13 @@ impl OpenCall {
 
 pub async fn run_tool(
     shared: Arc<Shared>,
-    facts: Arc<Facts>,
-    workplace: Arc<Workplace>,
+    (permissions, workplace): (Arc<Permissions>, Arc<Workplace>),
     index: usize,
     call: ToolCall,
 ) -> Input {
-    let permissions = &facts.permissions;
-    let own_timeout = permissions.preset.tool_timeouts.get(&call.name).copied();
+    let own_timeout = permissions.grant().preset.tool_timeouts.get(&call.name).copied();
     let allowed = own_timeout.unwrap_or(shared.skill_timeout);
-    let run = shared.tools.run(&call, permissions, &workplace);
+    let run = shared.tools.run(&call, &permissions, &workplace);
     let result = match tokio::time::timeout(allowed, run).await {
         Ok(Ok(content)) => ToolResult { content, error: false },
         Ok(Err(content)) => ToolResult { content, error: true },

@@ -30,11 +30,12 @@ use crate::limits::{CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX};
 use crate::rpc::method::{
     Call, CancelParams, CancelResult, CompactParams, CompactResult, ContextResult,
     CreateAgentParams, CreateAgentResult, DestroyAgentParams, DestroyAgentResult,
-    GetMessagesParams, GetMessagesResult, GetModelResult, GetRequestParams, GetRequestResult,
+    ExplainPermissionParams, ExplainPermissionResult, GetMessagesParams, GetMessagesResult,
+    GetModelResult, GetPermissionsResult, GetRequestParams, GetRequestResult,
     GetSystemPromptResult, GetTokensResult, ListAgentsResult, Method, NoParams, OpenRpc, Scope,
-    SendParams, SendResult, SetModelParams, SetModelResult, SetSystemPromptParams,
-    SetSystemPromptResult, ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult,
-    call,
+    SendParams, SendResult, SetCwdParams, SetCwdResult, SetModelParams, SetModelResult,
+    SetPermissionsParams, SetPermissionsResult, SetSystemPromptParams, SetSystemPromptResult,
+    ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult, call,
 };
 use crate::rpc::wire::ErrorObject;
 use crate::world::Net;
@@ -223,6 +224,34 @@ impl NexusClient {
     ) -> Result<SetSystemPromptResult, ClientError> {
         let params = SetSystemPromptParams { system_prompt: system_prompt.to_owned() };
         self.call::<call::SetSystemPrompt>(Some(agent), &params).await
+    }
+
+    pub async fn set_cwd(&self, agent: &AgentId, cwd: &str) -> Result<SetCwdResult, ClientError> {
+        let params = SetCwdParams { cwd: cwd.to_owned() };
+        self.call::<call::SetCwd>(Some(agent), &params).await
+    }
+
+    pub async fn get_permissions(
+        &self,
+        agent: &AgentId,
+    ) -> Result<GetPermissionsResult, ClientError> {
+        self.call::<call::GetPermissions>(Some(agent), &NoParams {}).await
+    }
+
+    pub async fn set_permissions(
+        &self,
+        agent: &AgentId,
+        params: &SetPermissionsParams,
+    ) -> Result<SetPermissionsResult, ClientError> {
+        self.call::<call::SetPermissions>(Some(agent), params).await
+    }
+
+    pub async fn explain_permission(
+        &self,
+        agent: &AgentId,
+        params: &ExplainPermissionParams,
+    ) -> Result<ExplainPermissionResult, ClientError> {
+        self.call::<call::ExplainPermission>(Some(agent), params).await
     }
 
     pub async fn shutdown(&self, agent: &AgentId) -> Result<ShutdownResult, ClientError> {

@@ -196,14 +196,8 @@ fn permissions(mut section: Section<'_>) -> PermissionsConfig {
             presets.insert(field.name.to_owned(), preset(section));
         }
     }
-    let blocked_hint = "write \"blocked_paths\": [\"/a/directory\"]".to_owned();
-    let blocked = section.field("blocked_paths", blocked_hint);
-    let blocked = blocked.and_then(|field| field.list()).unwrap_or_default();
-    let permissions = PermissionsConfig {
-        default_preset,
-        presets,
-        blocked_paths: blocked.iter().filter_map(absolute_path).collect(),
-    };
+    let blocked_paths = blocked_paths(&mut section);
+    let permissions = PermissionsConfig { default_preset, presets, blocked_paths };
     section.finish(&[]);
 
     let names = permissions.preset_names();
@@ -224,6 +218,8 @@ fn preset(mut section: Section<'_>) -> PresetConfig {
             .unwrap_or_else(|| PermissionsConfig::default().default_preset),
         description: section
             .optional("description", "write a sentence", |f| f.text().map(str::to_owned)),
+        allowed_paths: allowed_paths(&mut section),
+        blocked_paths: blocked_paths(&mut section),
         tools: section
             .field("tools", "write \"tools\": {\"name\": {…}}".to_owned())
             .and_then(|field| field.entries())
@@ -232,18 +228,33 @@ fn preset(mut section: Section<'_>) -> PresetConfig {
             .filter_map(|field| Some((field.name.to_owned(), tool(field.section()?))))
             .collect(),
     };
-    section.finish(&["allowed_paths", "blocked_paths"]);
+    section.finish(&[]);
     preset
 }
 
 fn tool(mut section: Section<'_>) -> ToolConfig {
     let tool = ToolConfig {
         enabled: section.optional("enabled", "leave it out to change nothing", Field::flag),
+        allowed_paths: allowed_paths(&mut section),
         timeout: section
             .optional("timeout", "leave it out for `skill_timeout`", |f| f.seconds(Zero::Refused)),
     };
-    section.finish(&["allowed_paths"]);
+    section.finish(&[]);
     tool
+}
+
+/// A list with a fault in it allows less than was meant, never more.
+fn allowed_paths(section: &mut Section<'_>) -> Option<Vec<PathBuf>> {
+    let hint = "write \"allowed_paths\": [\"/a/directory\"]; [] allows nothing";
+    let list = section.optional("allowed_paths", hint, Field::list)?;
+    Some(list.iter().filter_map(absolute_path).collect())
+}
+
+fn blocked_paths(section: &mut Section<'_>) -> Vec<PathBuf> {
+    let hint = "write \"blocked_paths\": [\"/a/directory\"]".to_owned();
+    let blocked = section.field("blocked_paths", hint);
+    let blocked = blocked.and_then(|field| field.list()).unwrap_or_default();
+    blocked.iter().filter_map(absolute_path).collect()
 }
 
 /// A preset is told about its own `extends` only: a fault further down is told there.

@@ -56,7 +56,9 @@ const FULL: &str = r#"// A file with everything.
             "reader": {
                 "extends": "worker",
                 "description": "reads",
-                "tools": {"sleep": {"enabled": false, "timeout": 3}},
+                "allowed_paths": ["/srv/docs"],
+                "blocked_paths": ["/srv/docs/draft"],
+                "tools": {"sleep": {"enabled": false, "timeout": 3, "allowed_paths": []}},
             },
         },
         "blocked_paths": ["/srv/secret"],
@@ -145,10 +147,13 @@ fn full_providers() -> [(String, ProviderConfig); 5] {
 }
 
 fn full() -> Config {
-    let sleep = ToolConfig { enabled: Some(false), timeout: Some(3.0) };
+    let sleep =
+        ToolConfig { enabled: Some(false), allowed_paths: Some(Vec::new()), timeout: Some(3.0) };
     let reader = PresetConfig {
         extends: "worker".to_owned(),
         description: Some("reads".to_owned()),
+        allowed_paths: Some(vec!["/srv/docs".into()]),
+        blocked_paths: vec!["/srv/docs/draft".into()],
         tools: [("sleep".to_owned(), sleep)].into(),
     };
     Config {

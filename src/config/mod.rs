@@ -280,6 +280,11 @@ pub struct PresetConfig {
     /// The preset it starts from: a built-in one, or another one of the file.
     pub extends: String,
     pub description: Option<String>,
+    /// The directories its agents may use, of those that their level allows; an empty list is none.
+    pub allowed_paths: Option<Vec<PathBuf>>,
+    /// Directories closed to its agents.
+    #[serde(default)]
+    pub blocked_paths: Vec<PathBuf>,
     #[serde(default)]
     pub tools: BTreeMap<String, ToolConfig>,
 }
@@ -288,6 +293,8 @@ pub struct PresetConfig {
 #[serde(deny_unknown_fields)]
 pub struct ToolConfig {
     pub enabled: Option<bool>,
+    /// The directories this tool may use, instead of those of the preset.
+    pub allowed_paths: Option<Vec<PathBuf>>,
     /// Seconds one call of this tool may take.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub timeout: Option<f64>,

@@ -229,9 +229,9 @@ const SERVER: &str = r#"{
         "presets": {
             "a": {"extends": "b"},
             "b": {"extends": "a"},
-            "c": {"extends": "trustd", "allowed_paths": []},
+            "c": {"extends": "trustd", "allowed_paths": ["src"]},
             "d": {"extends": "c"},
-            "e": {"tools": {"echo": {"enabled": 1, "timeout": 0, "allowed_paths": []}}},
+            "e": {"tools": {"echo": {"enabled": 1, "timeout": 0, "allowed_paths": {}}}},
             "yolo": {"extends": "worker"},
             "": {"extends": "worker"},
         },
@@ -268,16 +268,16 @@ config.json:17:30: permissions.presets.b.extends: the preset extends itself, or 
   hint: let one of them extend a built-in preset
 config.json:18:30: permissions.presets.c.extends: there is no preset "trustd"
   hint: did you mean `trusted`?
-config.json:18:40: `permissions.presets.c.allowed_paths` is part of the contract but not supported by this version yet
-  hint: remove it
+config.json:18:58: permissions.presets.c.allowed_paths[0]: expected an absolute path
+  hint: write the whole path, starting with /; `~` is not expanded
 config.json:20:18: permissions.presets.e: `extends` is missing
   hint: name the preset it starts from
 config.json:20:49: permissions.presets.e.tools.echo.enabled: expected true or false, found 1
   hint: leave it out to change nothing
 config.json:20:63: permissions.presets.e.tools.echo.timeout: expected a number of seconds above 0, at most 2592000, found 0
   hint: leave it out for `skill_timeout`
-config.json:20:66: `permissions.presets.e.tools.echo.allowed_paths` is part of the contract but not supported by this version yet
-  hint: remove it
+config.json:20:83: permissions.presets.e.tools.echo.allowed_paths: expected a list, found an object
+  hint: write "allowed_paths": ["/a/directory"]; [] allows nothing
 config.json:21:13: permissions.presets.yolo: this preset is built in
   hint: choose another name
 config.json:22:13: permissions.presets."": a name cannot be empty

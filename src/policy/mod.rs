@@ -2,22 +2,31 @@
 //! Pure: it never looks at a file. Links are resolved, and the rules enforced, where the seams are
 //! used.
 
-pub mod ceiling;
-mod leave;
+mod permissions; // one agent's
+mod rights; // what they come to
+pub mod ceiling; // what an agent may become
 mod preset;
-mod rules;
+mod allowances; // what somebody allowed for good
+mod decision; // about one call
+mod leave; // what a tool says to one
+mod roots; // places on a disk
+mod rules; // about write paths and targets
+mod view; // for those who ask
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use allowances::Allowances;
+pub use decision::{Decision, Rule, Verdict};
 pub use leave::Leave;
+pub use permissions::{Change, Grant, Permissions};
 pub use preset::{Preset, Presets, SendRule, WriteRule};
-pub use rules::{blocked, may_send, normal, write_paths};
+pub use rights::{PathRule, Rights, Side};
+pub use roots::Roots;
+pub use rules::{may_send, normal, write_paths};
+pub use view::PolicyView;
 
 use crate::config::LineageError;
 
@@ -40,55 +49,20 @@ impl Level {
             Self::Yolo => "yolo",
         }
     }
+
+    /// The highest level of a child; of a sandboxed agent there is none.
+    #[must_use]
+    pub fn below(self) -> Self {
+        match self {
+            Self::Yolo => Self::Trusted,
+            Self::Trusted | Self::Sandboxed => Self::Sandboxed,
+        }
+    }
 }
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// What one agent may do now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Permissions {
-    pub preset: Arc<Preset>,
-    /// Those of the preset, and what was disabled since.
-    pub disabled_tools: BTreeSet<String>,
-    /// Where a sandboxed agent may write; empty is nowhere.
-    pub write_paths: Vec<PathBuf>,
-}
-
-impl Permissions {
-    pub fn new(preset: Arc<Preset>, write_paths: Vec<PathBuf>) -> Self {
-        Self { disabled_tools: preset.disabled_tools.clone(), preset, write_paths }
-    }
-
-    /// Those of a child: what its parent lacks, it lacks too. Whether it may exist is for `ceiling`.
-    pub fn under(parent: &Self, preset: Arc<Preset>, write_paths: Vec<PathBuf>) -> Self {
-        let mut permissions = Self::new(preset, write_paths);
-        let lacking = parent.disabled_tools.iter().cloned();
-        permissions.disabled_tools.extend(lacking);
-        permissions
-    }
-
-    pub fn level(&self) -> Level {
-        self.preset.level
-    }
-
-    /// Below which paths an agent that works in `cwd` may write without asking anybody.
-    pub fn write_roots(&self, cwd: &Path) -> Vec<PathBuf> {
-        match self.preset.writes {
-            WriteRule::ByLevel => vec![cwd.to_owned()],
-            WriteRule::ListedInCwd | WriteRule::Never => self.write_paths.clone(),
-        }
-    }
-
-    /// Whether there is anything it may write.
-    pub fn may_write(&self) -> bool {
-        match self.preset.writes {
-            WriteRule::ByLevel => true,
-            WriteRule::ListedInCwd | WriteRule::Never => !self.write_paths.is_empty(),
-        }
     }
 }
 

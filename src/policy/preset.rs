@@ -1,14 +1,15 @@
 //! The presets: the built-in ones as data, the configured ones on top of them.
-//! A configured preset can take away, never add: its level and its rules are those of the built-in
-//! one it comes from.
+//! A configured preset takes away from its level, and never adds to it: level and rules are those of
+//! the built-in one it comes from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Level, PolicyError};
+use super::{Level, PolicyError, Roots};
 use crate::config::{BuiltIn, Lineage, PermissionsConfig};
 
 /// Whom an agent may send to.
@@ -41,6 +42,11 @@ pub struct Preset {
     pub may_create: bool,
     pub send: SendRule,
     pub writes: WriteRule,
+    /// What its agents may use of what their level lets them.
+    pub roots: Roots,
+    /// What some tools may use instead.
+    pub tool_roots: BTreeMap<String, Roots>,
+    pub blocked_paths: Vec<PathBuf>,
     pub disabled_tools: BTreeSet<String>,
     pub tool_timeouts: BTreeMap<String, Duration>,
 }
@@ -62,6 +68,9 @@ impl Preset {
             may_create,
             send,
             writes,
+            roots: Roots::anywhere(),
+            tool_roots: BTreeMap::new(),
+            blocked_paths: Vec::new(),
             disabled_tools: BTreeSet::new(),
             tool_timeouts: BTreeMap::new(),
         }
@@ -72,11 +81,21 @@ impl Preset {
         for layer in &lineage.layers {
             // A description tells about one preset, not about those that extend it.
             preset.description.clone_from(&layer.description);
+            if let Some(paths) = &layer.allowed_paths {
+                preset.roots = preset.roots.meet(&Roots::below(paths.clone()));
+            }
+            preset.blocked_paths.extend(layer.blocked_paths.iter().cloned());
             for (tool, changes) in &layer.tools {
                 match changes.enabled {
                     Some(true) => drop(preset.disabled_tools.remove(tool)),
                     Some(false) => drop(preset.disabled_tools.insert(tool.clone())),
                     None => (),
+                }
+                if let Some(paths) = &changes.allowed_paths {
+                    let roots = Roots::below(paths.clone());
+                    let before = preset.tool_roots.get(tool);
+                    let roots = before.map_or(roots.clone(), |before| before.meet(&roots));
+                    preset.tool_roots.insert(tool.clone(), roots);
                 }
                 if let Some(seconds) = changes.timeout {
                     let timeout = Duration::try_from_secs_f64(seconds);
@@ -126,7 +145,8 @@ impl Presets {
     /// Refuses presets that name tools there are not: a misspelt ban would ban nothing.
     pub fn check_tools(&self, known: &[&str]) -> Result<(), PolicyError> {
         for preset in &self.presets {
-            let mut named = preset.disabled_tools.iter().chain(preset.tool_timeouts.keys());
+            let named = preset.disabled_tools.iter().chain(preset.tool_timeouts.keys());
+            let mut named = named.chain(preset.tool_roots.keys());
             if let Some(tool) = named.find(|tool| !known.contains(&tool.as_str())) {
                 return Err(PolicyError::UnknownTool {
                     preset: preset.name.clone(),

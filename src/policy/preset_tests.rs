@@ -5,11 +5,13 @@ use crate::config::{LineageError, PresetConfig, ToolConfig};
 
 fn preset(extends: &str, tools: &[(&str, Option<bool>, Option<f64>)]) -> PresetConfig {
     let tool = |&(name, enabled, timeout): &(&str, _, _)| {
-        (name.to_owned(), ToolConfig { enabled, timeout })
+        (name.to_owned(), ToolConfig { enabled, timeout, allowed_paths: None })
     };
     PresetConfig {
         extends: extends.to_owned(),
         description: Some(format!("like {extends}")),
+        allowed_paths: None,
+        blocked_paths: Vec::new(),
         tools: tools.iter().map(tool).collect(),
     }
 }
@@ -57,6 +59,9 @@ fn a_custom_preset_has_the_rules_of_its_base_and_the_tools_of_its_chain() {
             may_create: false,
             send: SendRule::Nobody,
             writes: WriteRule::Never,
+            roots: Roots::anywhere(),
+            tool_roots: BTreeMap::new(),
+            blocked_paths: Vec::new(),
             disabled_tools: ["sleep".to_owned()].into(),
             tool_timeouts: [
                 ("glob".to_owned(), Duration::from_secs(2)),
@@ -98,10 +103,12 @@ fn presets_that_lead_nowhere_are_refused() {
 
 #[test]
 fn a_tool_that_does_not_exist_is_refused_rather_than_left_enabled() {
-    let tool = ToolConfig { enabled: Some(false), timeout: None };
+    let tool = ToolConfig { enabled: Some(false), timeout: None, allowed_paths: None };
     let preset = PresetConfig {
         extends: "trusted".to_owned(),
         description: None,
+        allowed_paths: None,
+        blocked_paths: Vec::new(),
         tools: [("ech".to_owned(), tool)].into(),
     };
     let config = PermissionsConfig {
@@ -115,4 +122,26 @@ fn a_tool_that_does_not_exist_is_refused_rather_than_left_enabled() {
         "the preset `quiet` names the tool `ech`, which this version does not have; it has echo, sleep"
     );
     assert_eq!(presets.check_tools(&["ech"]), Ok(()));
+}
+
+#[test]
+fn each_preset_of_a_chain_takes_paths_away() {
+    let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let mut outer = preset("trusted", &[("glob", None, None)]);
+    outer.allowed_paths = Some(paths(&["/project", "/docs"]));
+    outer.blocked_paths = paths(&["/project/keys"]);
+    outer.tools.get_mut("glob").unwrap().allowed_paths = Some(paths(&["/srv", "/docs/api"]));
+    let mut inner = preset("outer", &[("glob", None, None)]);
+    inner.allowed_paths = Some(paths(&["/docs/api", "/elsewhere"]));
+    inner.blocked_paths = paths(&["/docs/api/old"]);
+    inner.tools.get_mut("glob").unwrap().allowed_paths = Some(paths(&["/docs"]));
+    let mut none = preset("inner", &[]);
+    none.allowed_paths = Some(Vec::new());
+    let config = config(&[("outer", outer), ("inner", inner), ("none", none)]);
+    let presets = Presets::new(&config).unwrap();
+    let inner = presets.get("inner").unwrap();
+    assert_eq!(inner.roots, Roots::below(paths(&["/docs/api"])));
+    assert_eq!(inner.tool_roots["glob"], Roots::below(paths(&["/docs/api"])));
+    assert_eq!(inner.blocked_paths, paths(&["/project/keys", "/docs/api/old"]));
+    assert_eq!(presets.get("none").unwrap().roots, Roots::nowhere(), "an empty list is nothing");
 }

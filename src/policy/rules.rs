@@ -3,11 +3,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Level, PolicyError, Preset, Reason, Refusal, SendRule, WriteRule};
+use super::{PolicyError, Preset, Reason, Refusal, SendRule, WriteRule};
 use crate::id::AgentId;
-
-/// Closed to every agent below `yolo`: they show or change the machine and its programs.
-const BLOCKED: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// The `allowed_write_paths` of a new agent as absolute paths below `cwd`, which is absolute.
 /// Purely lexical: a link inside `cwd` that leads out is met by the enforcement at the seams.
@@ -55,20 +52,6 @@ pub fn may_send(
             "a sandboxed agent sends only to its parent, and `{to}` is not the parent of `{from}`"
         ))),
         SendRule::Nobody => Err(policy(format!("`{from}` is a worker and sends to nobody"))),
-    }
-}
-
-/// Whether an absolute, resolved path is closed to an agent of this level: system directories and what
-/// is in `closed`, such as the server's own home.
-pub fn blocked(path: &Path, level: Level, closed: &[PathBuf]) -> bool {
-    match level {
-        Level::Yolo => false,
-        Level::Trusted | Level::Sandboxed => {
-            let path = normal(Path::new("/"), path);
-            let below = |root: &Path| path.starts_with(normal(Path::new("/"), root));
-            BLOCKED.iter().any(|root| below(Path::new(root)))
-                || closed.iter().any(|root| below(root))
-        }
     }
 }
 

@@ -1,19 +1,20 @@
 //! Making an agent. All checks come before anything is created: a refused call leaves nothing.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Pool;
+use super::permissions::granted;
 use super::registry::{Found, Refused, Registry};
-use crate::agent::{AgentHandle, Facts, Layered, Past, Preamble, Retire, layered};
+use crate::agent::{AgentHandle, Facts, Kit, Layered, Past, Preamble, Retire, layered};
 use crate::event::{Event, What, iso};
 use crate::id::AgentId;
 use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
-use crate::policy::{self, Level, Permissions, PolicyError, Preset, Reason, Refusal, ceiling};
+use crate::policy::{self, Grant, Permissions, PolicyError, Preset, Rights, ceiling};
 use crate::provider::{Model, ModelError};
 use crate::store::{AgentNumber, AgentRecord, Recipe, StoreError, Write};
 use crate::world::Use;
@@ -29,6 +30,14 @@ pub struct NewAgent {
     pub model: Option<String>,
     pub disable_tools: Vec<String>,
     pub parent: Option<AgentId>,
+    pub asker: Asker,
+}
+
+/// Who asks for an agent. What an agent would need a confirmation for itself, it gives to no child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    Person,
+    Agent,
 }
 
 #[derive(Debug)]
@@ -45,7 +54,6 @@ pub enum NewId {
 pub(super) struct Draft {
     pub depth: u32,
     pub permissions: Permissions,
-    pub cwd: PathBuf,
     pub prompt: Layered,
 }
 
@@ -82,6 +90,9 @@ pub enum CreateError {
 
 impl Pool {
     pub async fn create(self: &Arc<Self>, new: NewAgent) -> Result<AgentHandle, CreateError> {
+        // What its parent may do stays as it is until the child is there.
+        let place = Arc::clone(&self.families).acquire_owned().await;
+        let place = place.expect("this semaphore is never closed");
         let found = match &new.parent {
             Some(id) => {
                 let found = self.registry().find(id);
@@ -89,38 +100,31 @@ impl Pool {
             }
             None => None,
         };
-        let parent = found.as_ref().map(|found| found.agent.facts());
+        let parent = found.as_ref().map(|found| &found.agent);
         let preset = match &new.preset {
             Some(name) => self.presets.get(name)?,
             None => self.presets.default_preset(),
         };
-        let depth = parent.map_or(0, |parent| parent.depth + 1);
-        let cwd = match self.check_rank(preset, depth, parent) {
-            Ok(()) => self.cwd(&new, parent).await?,
-            Err(error) => return Err(error.into()),
+        let depth = parent.map_or(0, |parent| parent.facts().depth + 1);
+        let ceiling = parent.map(Self::ceiling_of);
+        match &ceiling {
+            Some(ceiling) => ceiling::child(ceiling, preset, depth),
+            None => ceiling::root(preset, self.ground.yolo),
+        }
+        .map_err(PolicyError::from)?;
+        let base = ceiling.as_ref().map_or(&self.ground.cwd, |ceiling| &ceiling.cwd);
+        let cwd = match &new.cwd {
+            Some(given) => self.resolved_dir(base, given).await?,
+            None => base.clone(),
         };
-        let permissions = self.permissions(&new, preset, &cwd, parent)?;
+        let permissions = self.permissions(&new, preset, cwd, ceiling)?;
         let model = self.models.resolve(new.model.as_deref())?;
         let prompt = match &new.system_prompt {
             Some(given) => Layered { text: given.as_str().into(), path: None },
-            None => self.prompt(&cwd).await,
+            None => self.prompt(&permissions.grant().cwd).await,
         };
-        let draft = Draft { depth, permissions, cwd, prompt };
-        self.insert(&new.id, found.as_ref(), draft, model).await
-    }
-
-    /// Whether an agent of this preset may be under this parent.
-    pub(super) fn check_rank(
-        &self,
-        preset: &Preset,
-        depth: u32,
-        parent: Option<&Facts>,
-    ) -> Result<(), PolicyError> {
-        let checked = match parent {
-            Some(parent) => ceiling::child(&parent.permissions, preset, depth),
-            None => ceiling::root(preset, self.ground.yolo),
-        };
-        checked.map_err(PolicyError::from)
+        let draft = Draft { depth, permissions, prompt };
+        self.insert(&new.id, found.as_ref(), draft, model, place).await
     }
 
     async fn insert(
@@ -129,13 +133,19 @@ impl Pool {
         parent: Option<&Found<AgentHandle>>,
         draft: Draft,
         model: Model,
+        place: OwnedSemaphorePermit,
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = self.reserve(id, parent)?;
         let parent = parent.map(|parent| parent.agent.facts().id.clone());
-        let (facts, preamble) = self.facts(number, id, self.shared.world.clock.now(), draft);
-        let (pool, asks) = (Arc::clone(self), (model, preamble));
+        let now = self.shared.world.clock.now();
+        let (facts, kit) = self.made((number, id), now, draft, model);
+        let pool = Arc::clone(self);
         // What has begun is finished even if the caller goes away: the id would be taken for ever.
-        let created = tokio::spawn(async move { pool.write_down(facts, asks, parent).await });
+        let created = tokio::spawn(async move {
+            let created = pool.write_down(facts, kit, parent).await;
+            drop(place);
+            created
+        });
         created.await.expect("creating an agent does not panic")
     }
 
@@ -165,12 +175,12 @@ impl Pool {
     async fn write_down(
         &self,
         facts: Facts,
-        asks: (Model, Preamble),
+        kit: Kit,
         parent: Option<AgentId>,
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = (facts.number, facts.id.clone());
         let what = What::AgentCreated { parent_agent_id: parent.clone() };
-        let record = Box::new(record(&facts, &asks, parent.clone()));
+        let record = Box::new(record(&facts, &kit, parent.clone()));
         let writes = vec![
             Write::AgentCreated { number, record },
             Write::Event(Event::new(&id, facts.created_at, what)),
@@ -179,10 +189,11 @@ impl Pool {
             self.registry().remove(number);
             return Err(CreateError::Storage { source });
         }
-        let agent = AgentHandle::start(facts, asks, Past::default(), Arc::clone(&self.shared));
+        let agent = AgentHandle::start(facts, kit, Past::default(), Arc::clone(&self.shared));
         let arrived = self.registry().arrive(number, agent.clone());
         if arrived {
-            tracing::debug!(agent = %id, preset = agent.facts().permissions.preset.name, "created");
+            let permissions = agent.permissions();
+            tracing::debug!(agent = %id, preset = permissions.grant().preset.name, "created");
             return Ok(agent);
         }
         // Its parent was destroyed in that moment, and it goes too.
@@ -194,17 +205,17 @@ impl Pool {
         Err(CreateError::UnknownParent { id: parent.expect("only a parent takes it along") })
     }
 
-    pub(super) fn facts(
+    pub(super) fn made(
         &self,
-        number: AgentNumber,
-        id: AgentId,
+        (number, id): (AgentNumber, AgentId),
         created_at: Timestamp,
         draft: Draft,
-    ) -> (Facts, Preamble) {
-        let Draft { depth, permissions, cwd, prompt } = draft;
+        model: Model,
+    ) -> (Facts, Kit) {
+        let Draft { depth, permissions, prompt } = draft;
         let tools = self.shared.tools.definitions(&permissions);
-        let preamble = Preamble::new(prompt.text, prompt.path, Arc::clone(&tools));
-        (Facts { number, id, created_at, depth, permissions, cwd, tools }, preamble)
+        let preamble = Preamble::new(prompt.text, prompt.path, tools);
+        (Facts { number, id, created_at, depth }, Kit { model, preamble, permissions })
     }
 
     /// The prompt of an agent that is given none.
@@ -230,12 +241,12 @@ impl Pool {
         id
     }
 
-    /// The working directory with its links resolved: what lies inside is decided against that.
-    async fn cwd(&self, new: &NewAgent, parent: Option<&Facts>) -> Result<PathBuf, CreateError> {
-        let base = parent.map_or(&self.ground.cwd, |parent| &parent.cwd);
-        let Some(given) = &new.cwd else {
-            return Ok(base.clone());
-        };
+    /// A working directory with its links resolved: what lies inside is decided against that.
+    pub(super) async fn resolved_dir(
+        &self,
+        base: &Path,
+        given: &Path,
+    ) -> Result<PathBuf, CreateError> {
         let (path, fs) = (base.join(given), Arc::clone(&self.shared.world.fs));
         let blocking = &self.shared.world.blocking;
         let resolved = blocking
@@ -244,72 +255,60 @@ impl Pool {
                 fs.dir(&path).map(|_| path)
             })
             .await;
-        let shown = given.display().to_string();
-        let resolved = resolved.map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => CreateError::NoCwd { given: shown },
-            io::ErrorKind::NotADirectory => CreateError::CwdNotDir { given: shown },
-            _ => CreateError::CwdUnusable { given: shown, source },
-        })?;
-        if let Some(parent) = parent
-            && self.is_closed(&resolved, parent.permissions.level())
-        {
-            let message = format!("{} is closed to agents of this server", given.display());
-            return Err(PolicyError::from(Refusal { reason: Reason::Ceiling, message }).into());
-        }
-        Ok(resolved)
-    }
-
-    fn is_closed(&self, path: &Path, level: Level) -> bool {
-        policy::blocked(path, level, self.shared.tools.closed())
+        let given = given.display().to_string();
+        resolved.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => CreateError::NoCwd { given },
+            io::ErrorKind::NotADirectory => CreateError::CwdNotDir { given },
+            _ => CreateError::CwdUnusable { given, source },
+        })
     }
 
     fn permissions(
         &self,
         new: &NewAgent,
         preset: &Arc<Preset>,
-        cwd: &Path,
-        parent: Option<&Facts>,
+        cwd: PathBuf,
+        ceiling: Option<Arc<Rights>>,
     ) -> Result<Permissions, CreateError> {
         let write_paths = match &new.write_paths {
-            Some(paths) => policy::write_paths(preset, cwd, paths)?,
+            Some(paths) => policy::write_paths(preset, &cwd, paths)?,
             None => Vec::new(),
         };
-        let known: BTreeSet<&str> = self.shared.tools.names().collect();
-        if let Some(name) = new.disable_tools.iter().find(|name| !known.contains(name.as_str())) {
-            let known = known.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(CreateError::UnknownTool { name: name.clone(), known });
+        if let Some(above) = &ceiling {
+            let given = new.cwd.as_ref().map(|given| given.display().to_string());
+            ceiling::cwd(above, &cwd, given.as_deref()).map_err(PolicyError::from)?;
+            let most = match new.asker {
+                Asker::Person => above.writable(),
+                Asker::Agent => &above.writes,
+            };
+            ceiling::writes(above, most, &write_paths).map_err(PolicyError::from)?;
         }
-        let mut permissions = match parent {
-            Some(parent) => {
-                Permissions::under(&parent.permissions, Arc::clone(preset), write_paths)
-            }
-            None => Permissions::new(Arc::clone(preset), write_paths),
-        };
-        permissions.disabled_tools.extend(new.disable_tools.iter().cloned());
-        Ok(permissions)
+        self.check_tools(new.disable_tools.iter())?;
+        let mut grant = Grant::new(Arc::clone(preset), cwd, write_paths);
+        grant.disabled_tools.extend(new.disable_tools.iter().cloned());
+        Ok(Permissions::new(grant, ceiling, &self.closed))
     }
 }
 
 /// What is needed to make this agent again.
-fn record(
-    facts: &Facts,
-    (model, preamble): &(Model, Preamble),
-    parent: Option<AgentId>,
-) -> AgentRecord {
-    let permissions = &facts.permissions;
+fn record(facts: &Facts, kit: &Kit, parent: Option<AgentId>) -> AgentRecord {
+    let granted = granted(&kit.permissions);
     AgentRecord {
         id: facts.id.clone(),
         parent,
         depth: facts.depth,
         created_at: iso(facts.created_at),
         recipe: Recipe {
-            preset: permissions.preset.name.clone(),
-            model: model.name.to_string(),
-            cwd: facts.cwd.clone(),
-            write_paths: permissions.write_paths.clone(),
-            disabled_tools: permissions.disabled_tools.iter().cloned().collect(),
-            system_prompt: Arc::clone(&preamble.system),
-            system_prompt_path: preamble.path.clone(),
+            preset: granted.preset,
+            model: kit.model.name.to_string(),
+            cwd: granted.cwd,
+            write_paths: granted.write_paths,
+            disabled_tools: granted.disabled_tools,
+            system_prompt: Arc::clone(&kit.preamble.system),
+            system_prompt_path: kit.preamble.path.clone(),
+            root: granted.root,
+            session_allowances: granted.session_allowances,
+            ceiling: granted.ceiling,
         },
     }
 }

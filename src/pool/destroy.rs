@@ -18,6 +18,13 @@ impl Pool {
         id: &AgentId,
         children: Children,
     ) -> Result<Vec<AgentId>, StoreError> {
+        if children == Children::Keep {
+            // Those that stay keep the ceiling that their parent has now.
+            let dormant = self.registry().dormant_below(id);
+            for id in dormant {
+                let _ = self.find(&id).await;
+            }
+        }
         let leaving = {
             // An agent that is just being restored is destroyed afterwards.
             let _turn = self.restoring.acquire().await.expect("this semaphore is never closed");
@@ -27,7 +34,11 @@ impl Pool {
             return Ok(Vec::new());
         }
         let pool = Arc::clone(self);
-        let ended = tokio::spawn(async move { pool.end(leaving).await });
+        let ended = tokio::spawn(async move {
+            // Nobody's permissions change after its end.
+            let _place = pool.families.acquire().await.expect("this semaphore is never closed");
+            pool.end(leaving).await
+        });
         ended.await.expect("ending an agent does not panic")
     }
 

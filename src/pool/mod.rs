@@ -4,12 +4,13 @@
 mod create;
 mod destroy;
 mod change;
+mod permissions;
 mod records;
 mod registry;
 mod restore;
 mod waits;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use change::SetModelError;
-pub use create::{CreateError, NewAgent, NewId};
+pub use create::{Asker, CreateError, NewAgent, NewId};
+pub use permissions::{ChangeError, NewPermissions};
 pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
@@ -27,16 +29,17 @@ pub use restore::RestoreError;
 use crate::agent::{
     AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
 };
-use crate::config::Config;
+use crate::config::{Config, PermissionsConfig};
 use crate::event::{Event, What};
 use crate::hub::Hub;
 use crate::id::AgentId;
+use crate::limits::FAMILIES_AT_ONCE_MAX;
 use crate::policy::ceiling::Yolo;
-use crate::policy::{PolicyError, Presets};
+use crate::policy::{PolicyError, Presets, normal};
 use crate::provider::Models;
 use crate::store::{Opened, Store};
 use crate::tool::Tools;
-use crate::world::World;
+use crate::world::{Fs, World};
 
 #[derive(Debug)]
 pub struct Pool {
@@ -44,6 +47,10 @@ pub struct Pool {
     registry: Mutex<Registry<AgentHandle>>,
     /// Agents are restored one at a time, so that each is restored once.
     restoring: Semaphore,
+    /// One place for whoever makes or ends an agent, all of them for whoever changes permissions.
+    families: Arc<Semaphore>,
+    /// What no agent below `yolo` may use, absolute and without links.
+    closed: Arc<[PathBuf]>,
     shared: Arc<Shared>,
     models: Models,
     presets: Presets,
@@ -77,13 +84,14 @@ impl Pool {
         let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
         let Records { opened, hub, logs } = records;
         let Opened { store, residents, next_number, .. } = opened;
-        let closed = [&ground.home].into_iter().chain(&ground.blocked_paths).cloned().collect();
+        let closed = [&ground.home].into_iter().chain(&ground.blocked_paths);
+        let closed = closed.map(|path| normal(Path::new("/"), path)).collect();
         let shared = Shared {
             world,
             store,
             hub,
             logs,
-            tools: Tools::new(closed),
+            tools: Tools::new(),
             rules,
             skill_timeout,
             compaction: compaction(config, &models),
@@ -91,11 +99,13 @@ impl Pool {
             secrets: models.secrets().clone(),
             tables: Tables::default(),
         };
-        let presets = Presets::new(&config.permissions)?;
+        let presets = Presets::new(&resolved(&config.permissions, shared.world.fs.as_ref()))?;
         presets.check_tools(&shared.tools.names().collect::<Vec<_>>())?;
         Ok(Self {
             registry: Mutex::new(Registry::new(residents, next_number)),
             restoring: Semaphore::new(1),
+            families: Arc::new(Semaphore::new(FAMILIES_AT_ONCE_MAX)),
+            closed,
             shared: Arc::new(shared),
             models,
             presets,
@@ -185,6 +195,26 @@ impl Pool {
     fn registry(&self) -> MutexGuard<'_, Registry<AgentHandle>> {
         self.registry.lock().expect("nothing under this lock panics")
     }
+}
+
+/// The presets with their paths as what they lead to, since decisions are about resolved paths. What is
+/// blocked stays blocked under the name that was written, too.
+fn resolved(config: &PermissionsConfig, fs: &dyn Fs) -> PermissionsConfig {
+    let mut config = config.clone();
+    let written = |path: &PathBuf| normal(Path::new("/"), path);
+    let leads_to = |path: &PathBuf| fs.canonical(path).unwrap_or_else(|_| written(path));
+    let allow = |paths: &mut Option<Vec<PathBuf>>| {
+        for path in paths.iter_mut().flatten() {
+            *path = leads_to(path);
+        }
+    };
+    for preset in config.presets.values_mut() {
+        allow(&mut preset.allowed_paths);
+        preset.tools.values_mut().for_each(|tool| allow(&mut tool.allowed_paths));
+        let blocked = preset.blocked_paths.iter();
+        preset.blocked_paths = blocked.flat_map(|path| [written(path), leads_to(path)]).collect();
+    }
+    config
 }
 
 fn compaction(config: &Config, models: &Models) -> CompactionRules {

@@ -52,6 +52,18 @@ pub struct Found<A> {
     number: AgentNumber,
 }
 
+/// An agent with its place in a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member<A> {
+    pub number: AgentNumber,
+    pub id: AgentId,
+    pub agent: A,
+    pub parent: Option<AgentNumber>,
+    pub parent_id: Option<AgentId>,
+    /// Those that are dormant count.
+    pub has_children: bool,
+}
+
 /// An agent on its way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving<A> {
@@ -184,6 +196,36 @@ impl<A: Clone> Registry<A> {
             next = entry.parent;
         }
         line
+    }
+
+    /// An agent and all its descendants that are in memory, parents before their children; empty where
+    /// there is none of this number.
+    pub fn family(&self, number: AgentNumber) -> Vec<Member<A>> {
+        // Numbers are given in order of creation, and parents come before their children.
+        let within = |other: AgentNumber| {
+            let mut line = std::iter::successors(Some(other), |number| self.agents[number].parent);
+            line.any(|ancestor| ancestor == number)
+        };
+        let numbers = self.agents.keys().copied().filter(|other| within(*other));
+        numbers.filter_map(|number| self.member(number)).collect()
+    }
+
+    fn member(&self, number: AgentNumber) -> Option<Member<A>> {
+        let entry = &self.agents[&number];
+        Some(Member {
+            number,
+            id: entry.id.clone(),
+            agent: entry.here()?.clone(),
+            parent: entry.parent,
+            parent_id: self.parent_of(entry),
+            has_children: self.child_count(entry) > 0,
+        })
+    }
+
+    /// The dormant descendants of an agent, parents before their children.
+    pub fn dormant_below(&self, id: &AgentId) -> Vec<AgentId> {
+        let dormant = self.dormant().into_iter();
+        dormant.filter(|below| below != id && self.is_within(below, id)).collect()
     }
 
     /// All dormant agents, in order of creation.
@@ -322,11 +364,15 @@ impl<A: Clone> Registry<A> {
 
     fn listed(&self, entry: &Entry<A>) -> Option<Listed<A>> {
         let agent = entry.here()?.clone();
-        let children = entry.children.iter().map(|number| &self.agents[number]);
-        let child_count = children
-            .filter(|child| matches!(child.presence, Presence::Here(_) | Presence::Dormant))
-            .count();
+        let child_count = self.child_count(entry);
         Some(Listed { agent, family: Family { parent: self.parent_of(entry), child_count } })
+    }
+
+    fn child_count(&self, entry: &Entry<A>) -> usize {
+        let children = entry.children.iter().map(|number| &self.agents[number]);
+        let there =
+            |child: &&Entry<A>| matches!(child.presence, Presence::Here(_) | Presence::Dormant);
+        children.filter(there).count()
     }
 
     fn parent_of(&self, entry: &Entry<A>) -> Option<AgentId> {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::create::Draft;
-use crate::agent::{AgentHandle, Facts, Layered, Past, Preamble, Remembered, summary_message};
+use super::permissions::granted;
+use crate::agent::{AgentHandle, Facts, Kit, Layered, Past, Remembered, summary_message};
 use crate::event::What;
 use crate::id::AgentId;
-use crate::policy::{Permissions, PolicyError};
-use crate::provider::{Model, ModelError};
+use crate::policy::{Grant, Permissions, PolicyError, ceiling};
+use crate::provider::ModelError;
 use crate::store::{AgentNumber, Loaded, Opening, StoreError, Write};
 
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +67,7 @@ impl Pool {
         if self.is_stopping() {
             return Err(RestoreError::Stopping);
         }
+        let _place = self.families.acquire().await.expect("this semaphore is never closed");
         // Somebody else may have brought some of them back meanwhile.
         let line = self.registry().dormant_line(id);
         for number in line {
@@ -79,12 +81,16 @@ impl Pool {
         let loaded = loaded.map_err(|source| RestoreError::Storage { source })?;
         let loaded = loaded.ok_or(RestoreError::Missing)?;
         let parent = self.registry().parent_agent(number);
-        let parent = parent.as_ref().map(AgentHandle::facts);
-        let (facts, asks) = self.remade(number, &loaded, parent)?;
+        let (facts, kit) = self.remade(number, &loaded, parent.as_ref())?;
         let id = facts.id.clone();
-        let parent_agent_id = parent.map(|parent| parent.id.clone());
+        let parent_agent_id = parent.map(|parent| parent.facts().id.clone());
         let restored = Write::Event(self.event(&id, What::AgentRestored { parent_agent_id }));
-        let writes = vec![Write::AgentRestored { number }, restored];
+        let mut writes = vec![Write::AgentRestored { number }, restored];
+        let granted = granted(&kit.permissions);
+        if granted.ceiling != loaded.record.recipe.ceiling {
+            // Its parent may do something else than when that was written.
+            writes.push(Write::PermissionsSet { agent: number, granted: Box::new(granted) });
+        }
         let committed = self.shared.store.commit(writes).await;
         committed.map_err(|source| RestoreError::Storage { source })?;
         let opening = loaded.opening.map(|opening| match opening {
@@ -100,7 +106,7 @@ impl Pool {
             requests: loaded.requests,
             standing: loaded.standing,
         };
-        let agent = AgentHandle::start(facts, asks, past, Arc::clone(&self.shared));
+        let agent = AgentHandle::start(facts, kit, past, Arc::clone(&self.shared));
         if !self.registry().arrive(number, agent) {
             return Err(RestoreError::Destroyed);
         }
@@ -108,36 +114,40 @@ impl Pool {
         Ok(())
     }
 
-    /// The agent as today's configuration makes it: never more than that and its parent allow.
+    /// The agent as today's configuration makes it: never more than that and its parent allow, and where
+    /// there is no parent any more, never more than it last did.
     fn remade(
         &self,
         number: AgentNumber,
         loaded: &Loaded,
-        parent: Option<&Facts>,
-    ) -> Result<(Facts, (Model, Preamble)), RestoreError> {
+        parent: Option<&AgentHandle>,
+    ) -> Result<(Facts, Kit), RestoreError> {
         let (record, recipe) = (&loaded.record, &loaded.record.recipe);
         let policy = |source| RestoreError::Policy { source };
         let preset = self.presets.get(&recipe.preset).map_err(policy)?;
-        self.check_rank(preset, record.depth, parent).map_err(policy)?;
+        let kept = || recipe.ceiling.clone().map(Arc::new);
+        let ceiling = parent.map(Self::ceiling_of).or_else(kept);
+        match &ceiling {
+            Some(ceiling) => ceiling::again(ceiling, record.depth),
+            None => ceiling::root(preset, self.ground.yolo),
+        }
+        .map_err(|refusal| policy(refusal.into()))?;
         let model = self.models.resolve(Some(&recipe.model));
         let model = model.map_err(|source| RestoreError::Model { source })?;
-        let (preset, write_paths) = (Arc::clone(preset), recipe.write_paths.clone());
-        let mut permissions = match parent {
-            Some(parent) => Permissions::under(&parent.permissions, preset, write_paths),
-            None => Permissions::new(preset, write_paths),
-        };
-        permissions.disabled_tools.extend(recipe.disabled_tools.iter().cloned());
+        let cwd = recipe.cwd.clone();
+        let mut grant = Grant::new(Arc::clone(preset), cwd.clone(), recipe.write_paths.clone());
+        grant.root = recipe.root.clone().unwrap_or(cwd);
+        grant.disabled_tools.extend(recipe.disabled_tools.iter().cloned());
+        grant.allowances = recipe.session_allowances.clone().unwrap_or_default();
         let created_at = record.created_at.parse().map_err(|_| RestoreError::Unreadable)?;
         let draft = Draft {
             depth: record.depth,
-            permissions,
-            cwd: recipe.cwd.clone(),
+            permissions: Permissions::new(grant, ceiling, &self.closed),
             prompt: Layered {
                 text: Arc::clone(&recipe.system_prompt),
                 path: recipe.system_prompt_path.clone(),
             },
         };
-        let (facts, preamble) = self.facts(number, record.id.clone(), created_at, draft);
-        Ok((facts, (model, preamble)))
+        Ok(self.made((number, record.id.clone()), created_at, draft, model))
     }
 }

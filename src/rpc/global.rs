@@ -20,7 +20,7 @@ use super::{Call, Patience, openrpc, raw};
 use crate::agent::{AgentHandle, Status};
 use crate::id::AgentId;
 use crate::policy::Reason;
-use crate::pool::{Children, Listed, NewAgent, NewId};
+use crate::pool::{Asker, Children, Listed, NewAgent, NewId};
 
 impl Call<'_> {
     pub(super) async fn create_agent(
@@ -69,6 +69,7 @@ impl Call<'_> {
             model: params.model,
             disable_tools: params.disable_tools.unwrap_or_default(),
             parent,
+            asker: if self.caller.agent.is_some() { Asker::Agent } else { Asker::Person },
         };
         self.rpc.pool.create(new).await.map_err(|error| Code::of_create(&error))
     }
@@ -170,7 +171,7 @@ pub(super) struct WrittenList {
 }
 
 fn entry(listed: &Listed<AgentHandle>, status: &Status) -> AgentEntry {
-    let (facts, shown) = (listed.agent.facts(), listed.agent.shown());
+    let (facts, shown) = (listed.agent.facts(), &status.shown);
     AgentEntry {
         agent_id: facts.id.clone(),
         is_temp: facts.id.is_temp(),
@@ -181,7 +182,7 @@ fn entry(listed: &Listed<AgentHandle>, status: &Status) -> AgentEntry {
         child_count: listed.family.child_count,
         depth: facts.depth,
         model: Arc::clone(&status.model.name),
-        permission_level: facts.permissions.level(),
+        permission_level: status.permissions.level(),
         preset: Arc::clone(&shown.preset),
         cwd: Arc::clone(&shown.cwd),
         write_paths: shown.write_paths.clone(),

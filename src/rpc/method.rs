@@ -1,6 +1,6 @@
 //! The whole API on one page: every method with its name, place, params and result.
-//! Types only. What a method does is in `global` and `per_agent`; the schema that clients see is
-//! made from these types by `openrpc`, and the client library speaks them too.
+//! Types only. What a method does is in `global`, `per_agent` and `permissions`; the schema that clients
+//! see is made from these types by `openrpc`, and the client library speaks them too.
 
 use std::sync::Arc;
 
@@ -9,6 +9,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::settings::{
+    ExplainPermissionParams, ExplainPermissionResult, GetModelResult, GetPermissionsResult,
+    GetSystemPromptResult, SetCwdParams, SetCwdResult, SetModelParams, SetModelResult,
+    SetPermissionsParams, SetPermissionsResult, SetSystemPromptParams, SetSystemPromptResult,
+};
 use super::wire::ErrorObject;
 use crate::id::{AgentId, RequestId};
 use crate::message::{Message, Usage};
@@ -140,6 +145,14 @@ methods! {
         "Tells what the agent's model is told first.";
     SetSystemPrompt "set_system_prompt": Agent, Counted, Own, SetSystemPromptParams => SetSystemPromptResult,
         "Gives the agent another system prompt, from its next request on.";
+    SetCwd "set_cwd": Agent, Counted, Refused, SetCwdParams => SetCwdResult,
+        "Has the agent work in another directory, from its next tool call on.";
+    GetPermissions "get_permissions": Agent, Counted, Own, NoParams => GetPermissionsResult,
+        "Tells what the agent may do.";
+    SetPermissions "set_permissions": Agent, Counted, Refused, SetPermissionsParams => SetPermissionsResult,
+        "Gives the agent another preset; those below it never have more than it.";
+    ExplainPermission "explain_permission": Agent, Counted, Own, ExplainPermissionParams => ExplainPermissionResult,
+        "Tells how a tool call would be decided on, and by which rule; nothing runs.";
     Shutdown "shutdown": Agent, Counted, Refused, NoParams => ShutdownResult,
         "Marks the agent as ready for the server's end; the server stops once all are.";
 }
@@ -339,29 +352,6 @@ pub enum RequestStatus {
     Interrupted,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GetModelResult {
-    /// Its alias, or `provider/model-id`.
-    pub model: String,
-    pub provider: String,
-    /// Whether it is asked to think before it answers.
-    pub reasoning: bool,
-    pub context_window: u64,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SetModelParams {
-    /// An alias of the configuration, or `provider/model-id`.
-    pub model: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SetModelResult {
-    pub updated: bool,
-    pub model: String,
-    pub provider: String,
-}
-
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CancelParams {
     /// Default: everything running and waiting.
@@ -467,23 +457,6 @@ pub struct CompactResult {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GetSystemPromptResult {
-    pub system_prompt: String,
-    /// The nearest of the files it was made from.
-    pub system_prompt_path: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct SetSystemPromptParams {
-    pub system_prompt: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SetSystemPromptResult {
-    pub updated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

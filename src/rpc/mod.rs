@@ -10,6 +10,8 @@ pub mod method;
 pub mod openrpc;
 mod params;
 mod per_agent;
+mod permissions;
+mod settings;
 pub mod wire;
 
 use std::panic::AssertUnwindSafe;
@@ -288,6 +290,16 @@ impl Call<'_> {
             }
             Method::SetSystemPrompt => {
                 raw(self.set_system_prompt(agent(), params::read(method, given)?).await?)
+            }
+            Method::SetCwd => raw(self.set_cwd(agent(), params::read(method, given)?).await?),
+            Method::GetPermissions => {
+                raw(self.get_permissions(agent(), params::read(method, given)?))
+            }
+            Method::SetPermissions => {
+                raw(self.set_permissions(agent(), params::read(method, given)?).await?)
+            }
+            Method::ExplainPermission => {
+                raw(self.explain_permission(agent(), params::read(method, given)?).await?)
             }
             Method::Shutdown => raw(self.shutdown(agent(), params::read(method, given)?).await?),
         })

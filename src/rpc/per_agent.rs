@@ -110,7 +110,7 @@ impl Call<'_> {
             return Ok(());
         };
         let sender = self.rpc.pool.agent(from).ok_or_else(|| Code::gone(from))?;
-        let rule = sender.facts().permissions.preset.send;
+        let rule = sender.permissions().rights().send;
         let parent = self.rpc.pool.parent(from);
         policy::may_send(rule, from, target, parent.as_ref())
             .map_err(|refusal| Code::of_refusal(&refusal))
@@ -342,7 +342,7 @@ impl Call<'_> {
     }
 
     /// An agent's task ends when it is destroyed; at any other time that is our defect.
-    fn gone(&self, agent: &AgentHandle) -> ErrorObject {
+    pub(super) fn gone(&self, agent: &AgentHandle) -> ErrorObject {
         let id = &agent.facts().id;
         if !self.rpc.pool.agent(id).is_some_and(|present| present.is(agent)) {
             return Code::gone(id);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::database::{Counters, Statements, sql};
 use super::journal::Journal;
-use super::{AgentNumber, AgentRecord, Standing, Write};
+use super::{AgentNumber, AgentRecord, Granted, Standing, Write};
 use crate::event::{Committed, Event};
 use crate::id::{AgentId, RequestId};
 use crate::message::Message;
@@ -77,6 +77,7 @@ impl Change<'_> {
                  '$.system_prompt_path', NULL) WHERE agent = ?1",
                 (sql(agent), &*prompt),
             ),
+            Write::PermissionsSet { agent, granted } => self.set_permissions(agent, &granted),
             Write::Summary { agent, upto, summary } => self.run(
                 "INSERT OR REPLACE INTO summaries (agent, upto, summary) \
                  SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM agents \
@@ -85,6 +86,19 @@ impl Change<'_> {
             ),
             Write::Event(event) => self.append_event(event),
         }
+    }
+
+    /// Each member as a whole: one that is an object is replaced, not merged.
+    fn set_permissions(&mut self, agent: AgentNumber, granted: &Granted) -> rusqlite::Result<()> {
+        let granted = serde_json::to_value(granted).expect("what we keep has only string keys");
+        for (member, value) in granted.as_object().expect("it is a struct") {
+            self.run(
+                "UPDATE recipes SET recipe = json_set(recipe, '$.' || ?2, json(?3)) \
+                 WHERE agent = ?1",
+                (sql(agent), member, value.to_string()),
+            )?;
+        }
+        Ok(())
     }
 
     fn create_agent(&mut self, number: AgentNumber, record: &AgentRecord) -> rusqlite::Result<()> {

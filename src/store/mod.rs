@@ -52,7 +52,7 @@ pub use error::{Fault, StoreError};
 pub use journal::Kept;
 pub use read::{Loaded, Opening, RequestRecord, Resident};
 pub use recovery::Closed;
-pub use write::{AgentNumber, AgentRecord, Recipe, Standing, Write};
+pub use write::{AgentNumber, AgentRecord, Granted, Recipe, Standing, Write};
 
 use ledger::Ledger;
 use writer::{Job, Writer};

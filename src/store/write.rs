@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 use crate::id::{AgentId, RequestId};
 use crate::message::Message;
+use crate::policy::{Allowances, Rights};
 
 /// The place of an agent in the order of creation: no other agent, of whatever id, ever has it.
 pub type AgentNumber = u64;
@@ -82,6 +83,11 @@ pub enum Write {
         agent: AgentNumber,
         prompt: Arc<str>,
     },
+    /// The agent may do this from now on.
+    PermissionsSet {
+        agent: AgentNumber,
+        granted: Box<Granted>,
+    },
     /// To models this stands for the agent's messages before the one of the index `upto`.
     Summary {
         agent: AgentNumber,
@@ -116,6 +122,26 @@ pub struct Recipe {
     /// The nearest of the files that the prompt was made from.
     #[serde(default)]
     pub system_prompt_path: Option<PathBuf>,
+    /// What a sandboxed agent cannot leave; where it is not on record, its working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_allowances: Option<Allowances>,
+    /// What its parent could last do, for when there is none any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Rights>,
+}
+
+/// The part of a recipe that says what the agent may do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Granted {
+    pub preset: String,
+    pub cwd: PathBuf,
+    pub root: Option<PathBuf>,
+    pub write_paths: Vec<PathBuf>,
+    pub disabled_tools: Vec<String>,
+    pub session_allowances: Option<Allowances>,
+    pub ceiling: Option<Rights>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

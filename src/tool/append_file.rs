@@ -8,7 +8,8 @@ use super::error::{FileError, Given};
 use super::place::Parents;
 use super::text::{Text, counted};
 use super::workplace::Site;
-use super::{Effect, OnFiles};
+use super::{Effect, OnFiles, Wanted};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +22,7 @@ pub(super) struct AppendFile {
 
 impl OnFiles for AppendFile {
     const NAME: &'static str = "append_file";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Adds a text at the end of a file.";
     const EFFECT: Effect = Effect::Changes;
 

@@ -8,7 +8,8 @@ use super::error::{FileError, Given};
 use super::place::Parents;
 use super::text::counted;
 use super::workplace::Site;
-use super::{Effect, OnFiles, change};
+use super::{Effect, OnFiles, Wanted, change};
+use crate::policy::Side;
 use crate::world::Access;
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,6 +26,7 @@ pub(super) struct CopyFile {
 
 impl OnFiles for CopyFile {
     const NAME: &'static str = "copy_file";
+    const PATHS: Wanted = &[("source", Side::Read), ("destination", Side::Write)];
     const DESCRIPTION: &'static str = "Copies a file.";
     const EFFECT: Effect = Effect::Changes;
 

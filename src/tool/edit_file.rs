@@ -7,7 +7,8 @@ use super::change;
 use super::edit::{self, Edit};
 use super::error::{FileError, Given};
 use super::workplace::Site;
-use super::{Effect, OnFiles};
+use super::{Effect, OnFiles, Wanted};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +26,7 @@ pub(super) struct EditFile {
 
 impl OnFiles for EditFile {
     const NAME: &'static str = "edit_file";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Replaces an exact text in a file.";
     const EFFECT: Effect = Effect::Changes;
 

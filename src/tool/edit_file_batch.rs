@@ -7,7 +7,8 @@ use super::change;
 use super::edit::{self, Edit};
 use super::error::{FileError, Given};
 use super::workplace::Site;
-use super::{Effect, OnFiles};
+use super::{Effect, OnFiles, Wanted};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -20,6 +21,7 @@ pub(super) struct EditFileBatch {
 
 impl OnFiles for EditFileBatch {
     const NAME: &'static str = "edit_file_batch";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str =
         "Replaces several exact texts in a file, one after the other: all of them or none.";
     const EFFECT: Effect = Effect::Changes;

@@ -7,7 +7,8 @@ use super::change;
 use super::edit::{self, LinesEdit};
 use super::error::{FileError, Given};
 use super::workplace::Site;
-use super::{Effect, OnFiles};
+use super::{Effect, OnFiles, Wanted};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +27,7 @@ pub(super) struct EditLines {
 
 impl OnFiles for EditLines {
     const NAME: &'static str = "edit_lines";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Replaces lines of a file by their numbers.";
     const EFFECT: Effect = Effect::Changes;
 

@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 use std::io;
 
+use super::NO_CONFIRMER;
 use super::seen::Stale;
 use crate::limits::{FILE_READ_BYTES_MAX, PATH_CHARS_SHOWN_MAX};
 use crate::world::LinkRefused;
@@ -44,13 +45,17 @@ pub enum FileError {
     NoPath { given: Given, why: &'static str },
     #[error("{given} is outside the working directory")]
     Outside { given: Given },
+    #[error("{given} is outside of what is open to you")]
+    NotOpen { given: Given },
     #[error("{given} is closed to agents of this server")]
     Closed { given: Given },
     #[error("{given} is where you may not write")]
     NotWritable { given: Given },
+    #[error("{given} was left alone: {NO_CONFIRMER}")]
+    Unconfirmed { given: Given },
     #[error("{given} exists already: set `overwrite` to replace it")]
     Exists { given: Given },
-    #[error("{given} is the working directory itself")]
+    #[error("{given} is the working directory itself, or holds it")]
     WorkingDir { given: Given },
     #[error("{destination} is {given} itself, or lies in it")]
     Same { given: Given, destination: Given },
@@ -92,6 +97,38 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// Whether this is a decision about a path, and not what the disk makes of it.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::NoPath { .. }
+            | Self::Outside { .. }
+            | Self::NotOpen { .. }
+            | Self::Closed { .. }
+            | Self::NotWritable { .. }
+            | Self::Unconfirmed { .. }
+            | Self::Circle { .. } => true,
+            Self::Exists { .. }
+            | Self::WorkingDir { .. }
+            | Self::Same { .. }
+            | Self::Stale { .. }
+            | Self::NotEdited { .. }
+            | Self::Missing { .. }
+            | Self::NoParent { .. }
+            | Self::NotDir { .. }
+            | Self::IsDir { .. }
+            | Self::Special { .. }
+            | Self::Denied { .. }
+            | Self::LongName { .. }
+            | Self::Unsettled { .. }
+            | Self::TooLarge { .. }
+            | Self::NotText { .. }
+            | Self::PastEnd { .. }
+            | Self::Failed { .. }
+            | Self::Pattern { .. }
+            | Self::Unwanted => false,
+        }
+    }
+
     /// What an error of the disk means for the path that met it.
     pub fn of(given: &Given, error: &io::Error) -> Self {
         let given = given.clone();

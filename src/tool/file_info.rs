@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OnFiles;
 use super::error::{FileError, Given};
 use super::workplace::Site;
+use super::{OnFiles, Wanted};
 use crate::event::iso;
+use crate::policy::Side;
 use crate::world::Kind;
 
 #[derive(Deserialize, JsonSchema)]
@@ -18,6 +19,7 @@ pub(super) struct FileInfo {
 
 impl OnFiles for FileInfo {
     const NAME: &'static str = "file_info";
+    const PATHS: Wanted = &[("path", Side::Read)];
     const DESCRIPTION: &'static str =
         "Tells the kind, size, time of change and mode of a file or directory.";
 

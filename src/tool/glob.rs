@@ -3,16 +3,17 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OnFiles;
 use super::error::{FileError, Given};
 use super::list_directory::{here, mark};
 use super::pattern::{Filter, PathGlob};
 use super::text::{Full, Sheet, counted, shown_below};
 use super::walk::{Found, Step, Top, Walked, walk};
 use super::workplace::Site;
+use super::{OnFiles, Wanted};
 use crate::limits::{
     GLOB_EXCLUDES_MAX, GLOB_RESULTS, RESULT_LINES_MAX, WALK_DEPTH_MAX, WALK_ENTRIES_MAX,
 };
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +38,7 @@ fn some() -> u64 {
 
 impl OnFiles for Glob {
     const NAME: &'static str = "glob";
+    const PATHS: Wanted = &[("path", Side::Read)];
     const DESCRIPTION: &'static str = "Finds files and directories by a pattern such as **/*.rs, \
                                        sorted. Directories end in /, links in @ and are not \
                                        followed.";

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OnFiles;
 use super::error::{FileError, Given};
 use super::file_info::kind_name;
 use super::text::{Full, Sheet, counted, shown_name};
 use super::workplace::Site;
+use super::{OnFiles, Wanted};
 use crate::event::iso;
+use crate::policy::Side;
 use crate::world::{Dir, Entry, Kind};
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,6 +36,7 @@ pub(super) fn here() -> String {
 
 impl OnFiles for ListDirectory {
     const NAME: &'static str = "list_directory";
+    const PATHS: Wanted = &[("path", Side::Read)];
     const DESCRIPTION: &'static str = "Lists the names in a directory, sorted. Directories end in \
                                        /, links in @. glob lists whole trees.";
 
@@ -42,7 +44,10 @@ impl OnFiles for ListDirectory {
         let given = Given::new(&self.path);
         let (dir, entries) = site.reading(&given, |spot| {
             let dir = spot.parent.dir(spot.name())?;
-            dir.list().map(|entries| (dir, entries))
+            let entries = dir.list()?.into_iter();
+            // What is closed to the agent is not there for it.
+            let open = entries.filter(|entry| !site.is_closed(&spot.resolved.join(&entry.name)));
+            Ok((dir, open.collect::<Vec<Entry>>()))
         })?;
         let all = entries.len();
         let hidden = |entry: &Entry| entry.name.as_bytes().starts_with(b".");

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::error::{FileError, Given};
 use super::place::Parents;
 use super::workplace::Site;
-use super::{Effect, OnFiles};
+use super::{Effect, OnFiles, Wanted};
+use crate::policy::Side;
 use crate::world::Kind;
 
 #[derive(Deserialize, JsonSchema)]
@@ -25,6 +26,7 @@ enum Made {
 
 impl OnFiles for Mkdir {
     const NAME: &'static str = "mkdir";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Makes a directory.";
     const EFFECT: Effect = Effect::Changes;
 

@@ -20,6 +20,7 @@ mod rename;
 mod mkdir;
 mod sleep;
 mod echo;
+mod decide; // about one call
 mod change; // what tools that change files have in common
 pub mod edit; // what an edit makes of a content
 mod skipped; // what a search did not look at
@@ -33,21 +34,20 @@ pub mod seen; // what an agent has read
 pub mod error; // what is wrong with a file
 
 use std::marker::PhantomData;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use decide::Admitted;
 use error::FileError;
-use place::Rights;
 use workplace::{Site, Turns, Workplace};
 
 use crate::limits::FILE_JOBS_MAX;
 use crate::message::{ToolCall, ToolDefinition};
-use crate::policy::{Leave, Permissions};
+use crate::policy::{Decision, Leave, Permissions, Rule, Side};
 use crate::world::{BoxFuture, World};
 
 /// The argument that any tool call may carry to let its whole batch run at the same time. It belongs
@@ -71,6 +71,14 @@ trait Tool: Send + Sync {
     fn leave(&self, _arguments: &Value, _permissions: &Permissions) -> Leave {
         Leave::Free
     }
+    /// What the rules about paths say to a call, without running it.
+    fn examine(
+        &self,
+        _arguments: Value,
+        _workplace: &Arc<Workplace>,
+    ) -> BoxFuture<'static, Result<Rule, Decision>> {
+        Box::pin(std::future::ready(Ok(Rule::Allowed)))
+    }
     /// Runs one call, whose arguments fit the schema. Dropping the future cancels it.
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput>;
 }
@@ -80,10 +88,14 @@ trait OnFiles: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
     const EFFECT: Effect = Effect::None;
+    const PATHS: Wanted;
     /// Does the work, off the async threads: it may take its time, but asks the site now and then
     /// whether somebody still waits.
     fn work(self, site: &Site) -> Result<String, FileError>;
 }
+
+/// The arguments of a tool that are paths, and what it wants with each.
+type Wanted = &'static [(&'static str, Side)];
 
 /// What a tool does to files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +117,20 @@ impl<T: OnFiles> Tool for FileTool<T> {
         T::EFFECT
     }
 
+    fn examine(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+    ) -> BoxFuture<'static, Result<Rule, Decision>> {
+        workplace.run(T::NAME, Effect::None, move |site| {
+            decide::paths(site, T::NAME, T::PATHS, &arguments)
+        })
+    }
+
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
-        workplace.run(T::EFFECT, move |site| {
+        workplace.run(T::NAME, T::EFFECT, move |site| {
+            let permitted = decide::paths(site, T::NAME, T::PATHS, &arguments);
+            permitted.map_err(|decision| decision.reason)?;
             let arguments: T = schema::typed(T::NAME, arguments)?;
             arguments.work(site).map_err(|error| error.to_string())
         })
@@ -125,7 +149,6 @@ pub struct Tools {
     file_jobs: Arc<Semaphore>,
     /// The place for the one call that changes files.
     changes: Arc<Semaphore>,
-    closed: Arc<[PathBuf]>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -135,9 +158,8 @@ impl std::fmt::Debug for Tools {
 }
 
 impl Tools {
-    /// Tools that do not touch what is in `closed`, absolute and without links, but for agents that may
-    /// do anything.
-    pub fn new(closed: Vec<PathBuf>) -> Self {
+    #[expect(clippy::new_without_default, reason = "they are made once, for a server")]
+    pub fn new() -> Self {
         let tools: [Box<dyn Tool>; 18] = [
             on_files::<read_file::ReadFile>(),
             on_files::<tail::Tail>(),
@@ -162,12 +184,7 @@ impl Tools {
             registered: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             changes: Arc::new(Semaphore::new(1)),
-            closed: closed.into(),
         }
-    }
-
-    pub fn closed(&self) -> &[PathBuf] {
-        &self.closed
     }
 
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
@@ -184,31 +201,15 @@ impl Tools {
         permissions: &Permissions,
     ) -> impl Iterator<Item = &(ToolDefinition, Box<dyn Tool>)> {
         self.registered.iter().filter(|(definition, tool)| {
-            let may_have_effect = match tool.effect() {
-                Effect::None => true,
-                Effect::Changes => permissions.may_write(),
-            };
-            may_have_effect
-                && tool.leave(&Value::Object(Map::new()), permissions) != Leave::Never
-                && !permissions.disabled_tools.contains(definition.name)
+            decide::is_open(tool.as_ref(), permissions)
+                && !permissions.rights().disabled_tools.contains(definition.name)
         })
     }
 
-    /// A workplace for one agent, whose working directory is absolute and without links.
-    pub fn workplace(
-        &self,
-        world: &World,
-        cwd: PathBuf,
-        permissions: &Permissions,
-    ) -> Arc<Workplace> {
+    /// A workplace for one agent.
+    pub fn workplace(&self, world: &World, permissions: &Permissions) -> Arc<Workplace> {
         let turns = Turns { jobs: self.file_jobs.clone(), changes: self.changes.clone() };
-        let rights = Rights {
-            write_roots: permissions.write_roots(&cwd),
-            cwd,
-            level: permissions.level(),
-            closed: Arc::clone(&self.closed),
-        };
-        Arc::new(Workplace::new(world, turns, rights))
+        Arc::new(Workplace::new(world, turns, permissions))
     }
 
     /// Runs a call, or says what is wrong with it in words that help the model to do better.
@@ -218,29 +219,15 @@ impl Tools {
         permissions: &Permissions,
         workplace: &Arc<Workplace>,
     ) -> BoxFuture<'static, ToolOutput> {
-        let found = self.of(permissions).find(|(definition, _)| definition.name == call.name);
-        let Some((definition, tool)) = found else {
-            let known: Vec<&str> =
-                self.of(permissions).map(|(definition, _)| definition.name).collect();
-            let problem =
-                format!("Unknown tool: {}. Tools you have: {}.", call.name, known.join(", "));
-            return Box::pin(async move { Err(problem) });
-        };
-        match schema::fitting(definition, &call.arguments) {
-            Ok(arguments) => match tool.leave(&arguments, permissions) {
-                Leave::Free => tool.run(arguments, workplace),
-                Leave::Confirm => {
-                    let name = definition.name;
-                    let problem = format!("{name} was not run: {NO_CONFIRMER}.");
-                    Box::pin(async move { Err(problem) })
-                }
-                Leave::Never => {
-                    let (name, level) = (definition.name, permissions.level());
-                    let problem = format!("{name} was not run: no {level} agent may do this.");
-                    Box::pin(async move { Err(problem) })
-                }
-            },
-            Err(problem) => Box::pin(async move { Err(problem) }),
+        match self.admit(call, permissions) {
+            Ok(Admitted { tool, arguments, leave: Leave::Free }) => tool.run(arguments, workplace),
+            Ok(Admitted { tool, arguments, leave: Leave::Confirm | Leave::Never }) => {
+                // A path that is refused is refused before anybody would be asked.
+                let examined = tool.examine(arguments, workplace);
+                let unconfirmed = decide::unconfirmed(&call.name);
+                Box::pin(async move { Err(examined.await.err().unwrap_or(unconfirmed).reason) })
+            }
+            Err(decision) => Box::pin(async move { Err(decision.reason) }),
         }
     }
 }
@@ -251,15 +238,18 @@ mod tests {
 
     use super::*;
     use crate::config::PermissionsConfig;
-    use crate::policy::Presets;
+    use crate::policy::{Grant, Presets};
 
     const READING: &str = "read_file, tail, file_info, list_directory, glob, search_text";
     const WRITING: &str = "write_file, append_file, edit_file, edit_file_batch, edit_lines, \
         regex_replace, patch, copy_file, rename, mkdir";
 
-    fn permissions(preset: &str) -> Permissions {
+    fn permissions(preset: &str, disabled: &[&str]) -> Permissions {
         let presets = Presets::new(&PermissionsConfig::default()).unwrap();
-        Permissions::new(Arc::clone(presets.get(preset).unwrap()), Vec::new())
+        let preset = Arc::clone(presets.get(preset).unwrap());
+        let mut grant = Grant::new(preset, "/".into(), Vec::new());
+        grant.disabled_tools.extend(disabled.iter().map(|name| (*name).to_owned()));
+        Permissions::new(grant, None, &[])
     }
 
     fn call(name: &str, arguments: Value) -> ToolCall {
@@ -268,15 +258,14 @@ mod tests {
 
     #[tokio::test]
     async fn wrong_calls_are_answered_with_guidance() {
-        let tools = Tools::new(Vec::new());
+        let tools = Tools::new();
         let world = crate::world::real::world().expect("a test runs in a runtime");
-        let trusted = permissions("trusted");
-        let workplace = tools.workplace(&world, "/".into(), &trusted);
+        let trusted = permissions("trusted", &[]);
+        let workplace = tools.workplace(&world, &trusted);
         let unknown = tools.run(&call("fly", json!({})), &trusted, &workplace).await;
         let all = format!("{READING}, {WRITING}, sleep, echo");
         assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {all}.")));
-        let mut lacking = permissions("worker");
-        lacking.disabled_tools.insert("echo".to_owned());
+        let lacking = permissions("worker", &["echo"]);
         let message = json!({"message": "x", "_parallel": true});
         let refused = tools.run(&call("echo", message.clone()), &lacking, &workplace).await;
         let others = format!("{READING}, sleep");
@@ -289,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_closed_and_knows_parallel() {
-        for definition in Tools::new(Vec::new()).definitions(&permissions("trusted")).iter() {
+        for definition in Tools::new().definitions(&permissions("trusted", &[])).iter() {
             assert_eq!(definition.parameters["additionalProperties"], false, "{}", definition.name);
             assert_eq!(definition.parameters["properties"]["_parallel"]["type"], "boolean");
         }

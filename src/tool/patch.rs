@@ -6,7 +6,8 @@ use serde::Deserialize;
 use super::edit;
 use super::error::{FileError, Given};
 use super::workplace::Site;
-use super::{Effect, OnFiles, change, write_file};
+use super::{Effect, OnFiles, Wanted, change, write_file};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +23,7 @@ pub(super) struct Patch {
 
 impl OnFiles for Patch {
     const NAME: &'static str = "patch";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Applies a unified diff to a file, all of it or nothing.";
     const EFFECT: Effect = Effect::Changes;
 

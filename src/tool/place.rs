@@ -10,46 +10,24 @@ use std::sync::Arc;
 
 use super::error::{FileError, Given};
 use crate::limits::{LINKS_FOLLOWED_MAX, PATH_BYTES_MAX, PATH_DECISIONS_MAX};
-use crate::policy::{Level, blocked, normal};
+use crate::policy::{Level, PathRule, Rights, Side, normal};
 use crate::world::{Dir, Fs, Kind, LinkRefused};
 
-/// The paths of one agent.
+/// The paths of one agent's call.
 pub struct Paths<'a> {
     pub fs: &'a dyn Fs,
     pub rights: &'a Rights,
+    /// The tool that is called: some have rights of their own.
+    pub tool: &'a str,
     /// What `~` is.
     pub user_home: Option<&'a Path>,
-}
-
-/// Where an agent may do what. All paths are absolute and without links.
-#[derive(Clone, Debug)]
-pub struct Rights {
-    /// Where relative paths begin, and what nothing may leave.
-    pub cwd: PathBuf,
-    /// Where something may be changed, all in the working directory.
-    pub write_roots: Vec<PathBuf>,
-    pub level: Level,
-    /// What is for nobody of a lower level than all.
-    pub closed: Arc<[PathBuf]>,
-}
-
-impl Rights {
-    pub(super) fn is_closed(&self, resolved: &Path) -> bool {
-        blocked(resolved, self.level, &self.closed)
-    }
-
-    /// Whether something that is closed lies in it: who moves the one moves the other.
-    pub(super) fn has_closed_within(&self, resolved: &Path) -> bool {
-        let mut within = self.closed.iter().filter(|closed| closed.starts_with(resolved));
-        within.any(|closed| self.is_closed(closed))
-    }
 }
 
 /// A name in a directory that is held open, after the decision that it may be used. Whatever is done
 /// to the name through the handle stays in that directory.
 pub struct Spot {
     pub parent: Arc<dyn Dir>,
-    /// `.` for the working directory itself.
+    /// `.` for the root of the disk itself.
     pub name: OsString,
     /// The whole path, without links.
     pub resolved: PathBuf,
@@ -66,13 +44,6 @@ impl Spot {
 pub enum Parents {
     MustExist,
     Create,
-}
-
-/// What a call wants with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Read,
-    Write,
 }
 
 enum Resolved {
@@ -92,7 +63,7 @@ impl Paths<'_> {
         given: &Given,
         mut act: impl FnMut(&Spot) -> io::Result<T>,
     ) -> Result<T, FileError> {
-        settled(given, || match self.resolve(given, Side::Read)? {
+        settled(given, || match self.permitted(given, Side::Read)? {
             Resolved::There(resolved) => Ok(self.spot(resolved).and_then(|spot| act(&spot))),
             Resolved::Missing { .. } => Err(FileError::Missing { given: given.clone() }),
         })
@@ -106,7 +77,7 @@ impl Paths<'_> {
         mut act: impl FnMut(&Spot) -> io::Result<T>,
     ) -> Result<T, FileError> {
         settled(given, || {
-            let resolved = match self.resolve(given, Side::Write)? {
+            let resolved = match self.permitted(given, Side::Write)? {
                 Resolved::There(resolved) => Ok(resolved),
                 Resolved::Missing { existing, rest } => {
                     self.make_way(given, parents, &existing, &rest)?
@@ -116,57 +87,64 @@ impl Paths<'_> {
         })
     }
 
-    /// The handle of the working directory, reached from the root of the disk without a link: were
-    /// one put in its place, it would lead elsewhere.
-    pub fn root(&self) -> io::Result<Arc<dyn Dir>> {
-        let top = Path::new("/");
-        let below = self.rights.cwd.strip_prefix(top).map_err(|_| io::ErrorKind::InvalidInput)?;
-        self.fs.dir(top)?.dir(below)
+    /// What the rules say to a path as it leads now, without using it. An error that is no refusal is
+    /// what whoever uses it will meet.
+    pub fn examine(&self, given: &Given, side: Side) -> Result<PathRule, FileError> {
+        self.resolve(given, side).map(|(rule, _)| rule)
     }
 
-    /// The way from the working directory to what was decided on.
-    pub fn inside<'p>(&self, resolved: &'p Path) -> &'p Path {
-        resolved.strip_prefix(&self.rights.cwd).expect("it was decided that this lies inside")
+    /// A directory that was decided on, reached from the root of the disk without a link: were one put
+    /// in its place, it would lead elsewhere.
+    pub fn dir(&self, resolved: &Path) -> io::Result<Arc<dyn Dir>> {
+        self.top()?.dir(way_to(resolved)?)
+    }
+
+    /// The root of the disk.
+    pub fn top(&self) -> io::Result<Arc<dyn Dir>> {
+        self.fs.dir(Path::new("/"))
     }
 
     /// The decision about a path without links.
-    fn decide(&self, given: &Given, side: Side, resolved: &Path) -> Result<(), FileError> {
-        if !resolved.starts_with(&self.rights.cwd) {
-            return Err(FileError::Outside { given: given.clone() });
+    fn decide(&self, given: &Given, side: Side, resolved: &Path) -> Result<PathRule, FileError> {
+        let given = || given.clone();
+        match self.rights.path(self.tool, side, resolved) {
+            rule @ (PathRule::Free | PathRule::Allowance | PathRule::Confirm) => Ok(rule),
+            PathRule::Blocked => Err(FileError::Closed { given: given() }),
+            PathRule::Outside => Err(match self.rights.level {
+                Level::Sandboxed => FileError::Outside { given: given() },
+                Level::Yolo | Level::Trusted => FileError::NotOpen { given: given() },
+            }),
+            PathRule::NotWritable => Err(FileError::NotWritable { given: given() }),
         }
-        if self.rights.is_closed(resolved) {
-            return Err(FileError::Closed { given: given.clone() });
-        }
-        match side {
-            Side::Read => Ok(()),
-            Side::Write
-                if self.rights.write_roots.iter().any(|root| resolved.starts_with(root)) =>
-            {
-                Ok(())
-            }
-            Side::Write => Err(FileError::NotWritable { given: given.clone() }),
+    }
+
+    /// Where a path leads, if it may be used now.
+    fn permitted(&self, given: &Given, side: Side) -> Result<Resolved, FileError> {
+        match self.resolve(given, side)? {
+            (PathRule::Confirm, _) => Err(FileError::Unconfirmed { given: given.clone() }),
+            (_, resolved) => Ok(resolved),
         }
     }
 
     /// Follows the links of a path as far as it exists. An error says nothing about what is outside,
     /// not even whether it exists.
-    fn resolve(&self, given: &Given, side: Side) -> Result<Resolved, FileError> {
+    fn resolve(&self, given: &Given, side: Side) -> Result<(PathRule, Resolved), FileError> {
         let mut path = self.absolute(given)?;
         for _ in 0..LINKS_FOLLOWED_MAX {
             let error = match self.fs.canonical(&path) {
                 Ok(resolved) => {
-                    self.decide(given, side, &resolved)?;
-                    return Ok(Resolved::There(resolved));
+                    let rule = self.decide(given, side, &resolved)?;
+                    return Ok((rule, Resolved::There(resolved)));
                 }
                 Err(error) => error,
             };
             let (existing, rest) = self.existing(&path);
-            self.decide(given, side, &normal(&existing, &rest))?;
+            let rule = self.decide(given, side, &normal(&existing, &rest))?;
             match self.link_target(&existing, &rest) {
                 // It leads to nothing, or to nothing that can be reached; where to is decided on.
                 Some(target) => path = target,
                 None if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Resolved::Missing { existing, rest });
+                    return Ok((rule, Resolved::Missing { existing, rest }));
                 }
                 None => return Err(FileError::of(given, &error)),
             }
@@ -205,13 +183,15 @@ impl Paths<'_> {
         longest.unwrap_or_else(|| (PathBuf::from("/"), normal(Path::new(""), path)))
     }
 
-    /// Where the first name of `rest` leads if it is a link inside the working directory, with what
-    /// follows it. Links elsewhere are not looked at.
+    /// Where the first name of `rest` leads if it is a link in a directory that the agent may use, with
+    /// what follows it. Links elsewhere are not looked at.
     fn link_target(&self, existing: &Path, rest: &Path) -> Option<PathBuf> {
-        let inside = existing.strip_prefix(&self.rights.cwd).ok()?;
         let mut steps = rest.components();
         let Component::Normal(first) = steps.next()? else { return None };
-        let dir = self.root().ok()?.dir(inside).ok()?;
+        if self.rights.path(self.tool, Side::Read, existing) != PathRule::Free {
+            return None;
+        }
+        let dir = self.dir(existing).ok()?;
         if dir.stat(Path::new(first)).ok()?.kind != Kind::Link {
             return None;
         }
@@ -240,12 +220,16 @@ impl Paths<'_> {
     }
 
     fn make_dirs(&self, existing: &Path, new: &Path) -> io::Result<()> {
-        // Above the working directory nothing is made: it is gone itself.
-        let inside =
-            existing.strip_prefix(&self.rights.cwd).map_err(|_| io::ErrorKind::NotFound)?;
-        let mut dir = self.root()?.dir(inside)?;
+        let mut dir = self.dir(existing)?;
+        let mut path = existing.to_owned();
         for name in new.components() {
             let name = Path::new(name.as_os_str());
+            path.push(name);
+            // Each is a change of its own: on the way to where it may write, an agent may not.
+            match self.rights.path(self.tool, Side::Write, &path) {
+                PathRule::Free | PathRule::Allowance => (),
+                _ => return Err(io::ErrorKind::NotFound.into()),
+            }
             match dir.make_dir(name, 0o777) {
                 Ok(()) => dir.sync()?,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
@@ -258,14 +242,17 @@ impl Paths<'_> {
 
     /// Holds the directory of a path that was decided on.
     fn spot(&self, resolved: PathBuf) -> io::Result<Spot> {
-        let root = self.root()?;
-        let inside = self.inside(&resolved);
-        let (parent, name) = match (inside.parent(), inside.file_name()) {
-            (Some(parent), Some(name)) => (root.dir(parent)?, name.to_owned()),
-            (None, _) | (_, None) => (root, ".".into()),
+        let (parent, name) = match (resolved.parent(), resolved.file_name()) {
+            (Some(parent), Some(name)) => (self.dir(parent)?, name.to_owned()),
+            (None, _) | (_, None) => (self.top()?, ".".into()),
         };
         Ok(Spot { parent, name, resolved })
     }
+}
+
+/// The way from the root of the disk.
+pub(super) fn way_to(resolved: &Path) -> io::Result<&Path> {
+    resolved.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
 /// Decides and acts until nothing changes in between, which somebody could prevent for ever.

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OnFiles;
 use super::error::{FileError, Given};
 use super::text::{Full, Sheet, Text};
 use super::workplace::Site;
+use super::{OnFiles, Wanted};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +36,7 @@ fn yes() -> bool {
 
 impl OnFiles for ReadFile {
     const NAME: &'static str = "read_file";
+    const PATHS: Wanted = &[("path", Side::Read)];
     const DESCRIPTION: &'static str = "Reads a UTF-8 text file of up to 10 MiB.";
 
     fn work(self, site: &Site) -> Result<String, FileError> {

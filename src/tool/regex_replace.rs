@@ -7,7 +7,8 @@ use super::change;
 use super::edit::{self, PatternEdit};
 use super::error::{FileError, Given};
 use super::workplace::Site;
-use super::{Effect, OnFiles};
+use super::{Effect, OnFiles, Wanted};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +34,7 @@ pub(super) struct RegexReplace {
 
 impl OnFiles for RegexReplace {
     const NAME: &'static str = "regex_replace";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Replaces what a regular expression matches in a file.";
     const EFFECT: Effect = Effect::Changes;
 

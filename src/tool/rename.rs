@@ -10,7 +10,8 @@ use super::edit::save::Overwrite;
 use super::error::{FileError, Given};
 use super::place::Parents;
 use super::workplace::Site;
-use super::{Effect, OnFiles, change};
+use super::{Effect, OnFiles, Wanted, change};
+use crate::policy::Side;
 use crate::world::Kind;
 
 #[derive(Deserialize, JsonSchema)]
@@ -27,6 +28,7 @@ pub(super) struct Rename {
 
 impl OnFiles for Rename {
     const NAME: &'static str = "rename";
+    const PATHS: Wanted = &[("source", Side::Write), ("destination", Side::Write)];
     const DESCRIPTION: &'static str = "Renames or moves a file or directory.";
     const EFFECT: Effect = Effect::Changes;
 
@@ -37,7 +39,7 @@ impl OnFiles for Rename {
             spot.parent.stat(spot.name())?;
             Ok((spot.resolved.clone(), Arc::clone(&spot.parent)))
         })?;
-        if site.inside(&from).as_os_str().is_empty() {
+        if site.cwd().starts_with(&from) {
             return Err(FileError::WorkingDir { given: source });
         }
         if site.has_closed_within(&from) {
@@ -56,7 +58,7 @@ impl OnFiles for Rename {
                 }
                 (Ok(_) | Err(_), _) => {}
             }
-            site.root()?.rename(site.inside(&from), site.inside(&spot.resolved))?;
+            site.rename(&from, &spot.resolved)?;
             spot.parent.sync()?;
             Ok(Some(spot.resolved.clone()))
         })?;

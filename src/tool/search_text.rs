@@ -11,7 +11,6 @@ use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OnFiles;
 use super::error::{FileError, Given};
 use super::glob::left_out;
 use super::ignored::Ignored;
@@ -20,10 +19,12 @@ use super::skipped::{Skipped, Why};
 use super::text::{Full, Sheet, counted, shown, shown_below};
 use super::walk::{Found, Step, Top, walk};
 use super::workplace::Site;
+use super::{OnFiles, Wanted};
 use crate::limits::{
     FILE_READ_BYTES_MAX, REGEX_BYTES_MAX, RESULT_LINES_MAX, SEARCH_CONTEXT_LINES_MAX,
     SEARCH_LINE_BYTES_BEFORE, SEARCH_LINE_BYTES_MAX, SEARCH_MATCHES,
 };
+use crate::policy::Side;
 use crate::world::{Access, Dir, Entry, Kind};
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,6 +53,7 @@ fn some() -> u64 {
 
 impl OnFiles for SearchText {
     const NAME: &'static str = "search_text";
+    const PATHS: Wanted = &[("path", Side::Read)];
     const DESCRIPTION: &'static str = "Searches UTF-8 text files, in a directory all below it, and \
                                        gives path:line:text, sorted by path. Leaves out .git and \
                                        what .gitignore and .ignore files say.";
@@ -151,11 +153,13 @@ impl Tree<'_> {
         skipped: &mut Skipped,
     ) -> Result<Vec<String>, FileError> {
         let site = search.site;
-        let root = site.root().map_err(|error| FileError::of(self.given, &error))?;
-        let base = site.inside(&self.resolved);
+        // Ignore files hold from the working directory on, and elsewhere from where the search begins.
+        let start = if self.resolved.starts_with(site.cwd()) { site.cwd() } else { &self.resolved };
+        let root = site.dir(start).map_err(|error| FileError::of(self.given, &error))?;
+        let base = self.resolved.strip_prefix(start).expect("it begins there");
         let mut ignored = Ignored::default();
         let above: Vec<&Path> = base.ancestors().collect();
-        for dir in above.into_iter().rev() {
+        for dir in above.into_iter().rev().filter(|dir| site.may_read(&start.join(dir))) {
             ignored.enter(root.as_ref(), dir);
         }
         let walked = walk(

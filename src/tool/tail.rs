@@ -3,11 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::OnFiles;
 use super::error::{FileError, Given};
 use super::text::{Sheet, Text};
 use super::workplace::Site;
+use super::{OnFiles, Wanted};
 use crate::limits::{RESULT_LINES_MAX, TAIL_LINES};
+use crate::policy::Side;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +27,7 @@ fn some() -> u64 {
 
 impl OnFiles for Tail {
     const NAME: &'static str = "tail";
+    const PATHS: Wanted = &[("path", Side::Read)];
     const DESCRIPTION: &'static str = "Reads the last lines of a UTF-8 text file of up to 10 MiB.";
 
     fn work(self, site: &Site) -> Result<String, FileError> {

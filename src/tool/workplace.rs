@@ -6,13 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::Effect;
 use super::error::{FileError, Given};
-use super::place::{Parents, Paths, Rights, Spot};
+use super::place::{Parents, Paths, Spot, way_to};
 use super::seen::Seen;
+use crate::policy::{PathRule, Permissions, Rights, Side};
 use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, World};
 
 /// One agent's, for as long as it is in memory.
@@ -21,7 +23,8 @@ pub struct Workplace {
     blocking: Arc<dyn Blocking>,
     chance: Arc<dyn Chance>,
     turns: Turns,
-    rights: Rights,
+    /// A call takes what is here when its job begins.
+    rights: ArcSwap<Rights>,
     user_home: Option<PathBuf>,
     seen: Seen,
 }
@@ -53,21 +56,27 @@ impl Turns {
 }
 
 impl Workplace {
-    pub(super) fn new(world: &World, turns: Turns, rights: Rights) -> Self {
+    pub(super) fn new(world: &World, turns: Turns, permissions: &Permissions) -> Self {
         Self {
             fs: Arc::clone(&world.fs),
             blocking: Arc::clone(&world.blocking),
             chance: Arc::clone(&world.chance),
             turns,
-            rights,
+            rights: ArcSwap::new(Arc::clone(permissions.rights())),
             user_home: world.environment.home_dir(),
             seen: Seen::default(),
         }
     }
 
-    /// Does `job` off the async threads. Dropping the future tells the job that nobody waits.
+    /// Has every job from the next one on done with these.
+    pub fn adopt(&self, permissions: &Permissions) {
+        self.rights.store(Arc::clone(permissions.rights()));
+    }
+
+    /// Does `job` of a tool off the async threads. Dropping the future tells the job that nobody waits.
     pub(super) fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        tool: &'static str,
         effect: Effect,
         job: impl FnOnce(&Site) -> T + Send + 'static,
     ) -> BoxFuture<'static, T> {
@@ -76,7 +85,8 @@ impl Workplace {
             let unwanted = CancellationToken::new();
             let _waiting = unwanted.clone().drop_guard();
             let turn = workplace.turns.wait(effect).await;
-            let site = Site { workplace: Arc::clone(&workplace), unwanted };
+            let rights = workplace.rights.load_full();
+            let site = Site { workplace: Arc::clone(&workplace), rights, tool, unwanted };
             let job = move || {
                 let done = job(&site);
                 // Held until here: a job that nobody waits for still holds a thread and handles.
@@ -91,6 +101,8 @@ impl Workplace {
 /// A workplace as one job sees it.
 pub struct Site {
     workplace: Arc<Workplace>,
+    rights: Arc<Rights>,
+    tool: &'static str,
     unwanted: CancellationToken,
 }
 
@@ -119,24 +131,38 @@ impl Site {
         self.paths().writing(given, parents, act)
     }
 
-    /// The handle of the working directory.
-    pub fn root(&self) -> io::Result<Arc<dyn Dir>> {
-        self.paths().root()
+    /// [`Paths::examine`].
+    pub fn examine(&self, given: &Given, side: Side) -> Result<PathRule, FileError> {
+        self.paths().examine(given, side)
     }
 
-    /// The way from the working directory to a path that was decided on.
-    pub fn inside<'p>(&self, resolved: &'p Path) -> &'p Path {
-        self.paths().inside(resolved)
+    /// [`Paths::dir`].
+    pub fn dir(&self, resolved: &Path) -> io::Result<Arc<dyn Dir>> {
+        self.paths().dir(resolved)
+    }
+
+    /// Renames between two paths that were decided on.
+    pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.paths().top()?.rename(way_to(from)?, way_to(to)?)
+    }
+
+    pub fn cwd(&self) -> &Path {
+        &self.rights.cwd
+    }
+
+    /// Whether a path without links may be read.
+    pub fn may_read(&self, resolved: &Path) -> bool {
+        self.rights.path(self.tool, Side::Read, resolved) == PathRule::Free
     }
 
     /// Whether a path without links is closed to the agent, wherever it works.
     pub fn is_closed(&self, resolved: &Path) -> bool {
-        self.workplace.rights.is_closed(resolved)
+        self.rights.is_blocked(resolved)
     }
 
     /// Whether something that is closed to the agent lies in a path without links.
     pub fn has_closed_within(&self, resolved: &Path) -> bool {
-        self.workplace.rights.has_closed_within(resolved)
+        self.rights.has_blocked_within(resolved)
     }
 
     pub fn chance(&self) -> &dyn Chance {
@@ -148,8 +174,9 @@ impl Site {
     }
 
     fn paths(&self) -> Paths<'_> {
-        let Workplace { fs, rights, user_home, .. } = self.workplace.as_ref();
-        Paths { fs: fs.as_ref(), rights, user_home: user_home.as_deref() }
+        let Workplace { fs, user_home, .. } = self.workplace.as_ref();
+        let (rights, user_home) = (self.rights.as_ref(), user_home.as_deref());
+        Paths { fs: fs.as_ref(), rights, tool: self.tool, user_home }
     }
 }
 

@@ -12,7 +12,8 @@ use super::place::{Parents, Spot};
 use super::seen::Stamp;
 use super::text::counted;
 use super::workplace::Site;
-use super::{Effect, OnFiles, change};
+use super::{Effect, OnFiles, Wanted, change};
+use crate::policy::Side;
 use crate::world::Kind;
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,6 +27,7 @@ pub(super) struct WriteFile {
 
 impl OnFiles for WriteFile {
     const NAME: &'static str = "write_file";
+    const PATHS: Wanted = &[("path", Side::Write)];
     const DESCRIPTION: &'static str = "Writes a whole file, new or in the place of an old one.";
     const EFFECT: Effect = Effect::Changes;
 

@@ -196,7 +196,13 @@ async fn configured_presets_and_parents_take_tools_away() {
     let quiet = PresetConfig {
         extends: "trusted".to_owned(),
         description: None,
-        tools: [("sleep".to_owned(), ToolConfig { enabled: Some(false), timeout: None })].into(),
+        allowed_paths: None,
+        blocked_paths: Vec::new(),
+        tools: [(
+            "sleep".to_owned(),
+            ToolConfig { enabled: Some(false), allowed_paths: None, timeout: None },
+        )]
+        .into(),
     };
     let mut stage = Stage::with(Yolo::Refused, |config| {
         config.permissions.presets.insert("quiet".to_owned(), quiet);

@@ -12,10 +12,12 @@ use crate::agents_support::{
 };
 
 fn quiet(tool: &str) -> PresetConfig {
-    let off = ToolConfig { enabled: Some(false), timeout: None };
+    let off = ToolConfig { enabled: Some(false), allowed_paths: None, timeout: None };
     PresetConfig {
         extends: "sandboxed".to_owned(),
         description: None,
+        allowed_paths: None,
+        blocked_paths: Vec::new(),
         tools: [(tool.to_owned(), off)].into(),
     }
 }

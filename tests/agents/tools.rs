@@ -204,10 +204,12 @@ async fn an_empty_answer_is_asked_for_once_more() {
 
 #[tokio::test]
 async fn a_tool_that_takes_too_long_is_stopped_and_the_turn_goes_on() {
-    let own = ToolConfig { enabled: None, timeout: Some(0.02) };
+    let own = ToolConfig { enabled: None, allowed_paths: None, timeout: Some(0.02) };
     let hasty = PresetConfig {
         extends: "worker".to_owned(),
         description: None,
+        allowed_paths: None,
+        blocked_paths: Vec::new(),
         tools: [("sleep".to_owned(), own)].into(),
     };
     let mut stage = Stage::with(Yolo::Refused, |config| {

@@ -15,7 +15,7 @@ use nexus3::config::{Config, ModelConfig, PermissionsConfig, ProviderConfig, Pro
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::{Message, Usage};
 use nexus3::policy::ceiling::Yolo;
-use nexus3::policy::{Permissions, Presets};
+use nexus3::policy::{Grant, Permissions, Presets};
 use nexus3::rpc::method::{
     AgentEntry, CreateAgentParams, DestroyAgentParams, DestroyAgentResult, GetMessagesParams,
     GetRequestResult, SendParams, SendResult,
@@ -244,19 +244,20 @@ pub fn forbidden(reason: &str, message: &str) -> ErrorObject {
 
 /// The names of all tools but these, in the order models see them.
 pub fn every_tool_but(lacking: &[&str]) -> Vec<&'static str> {
-    Tools::new(Vec::new()).names().filter(|name| !lacking.contains(name)).collect()
+    Tools::new().names().filter(|name| !lacking.contains(name)).collect()
 }
 
 /// The same for an agent that may write nowhere.
 pub fn tools_but(lacking: &[&str]) -> Vec<&'static str> {
     let permissions = permissions("worker");
-    let tools = Tools::new(Vec::new()).definitions(&permissions);
+    let tools = Tools::new().definitions(&permissions);
     tools.iter().map(|tool| tool.name).filter(|name| !lacking.contains(name)).collect()
 }
 
 fn permissions(preset: &str) -> Permissions {
     let presets = Presets::new(&PermissionsConfig::default()).expect("the built-in ones are sound");
-    Permissions::new(Arc::clone(presets.get(preset).expect("it is built in")), Vec::new())
+    let preset = Arc::clone(presets.get(preset).expect("it is built in"));
+    Permissions::new(Grant::new(preset, "/".into(), Vec::new()), None, &[])
 }
 
 pub fn timed_out() -> ErrorObject {

@@ -12,7 +12,7 @@ use nexus3::world::real;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{run, trusted};
+use crate::support::{confined_to, run};
 
 struct Place {
     _dir: TempDir,
@@ -32,8 +32,8 @@ impl Place {
         symlink("src", cwd.join("inside")).expect("a link is made");
         symlink("../secret", cwd.join("outside")).expect("a link is made");
         let world = real::world().expect("a test runs in a runtime");
-        let tools = Tools::new(Vec::new());
-        let workplace = tools.workplace(&world, cwd, &trusted());
+        let tools = Tools::new();
+        let workplace = tools.workplace(&world, &confined_to(cwd));
         Self { _dir: dir, tools, workplace }
     }
 

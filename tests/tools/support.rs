@@ -7,8 +7,7 @@ use futures_util::FutureExt;
 use jiff::Timestamp;
 use nexus3::config::PermissionsConfig;
 use nexus3::message::ToolCall;
-use nexus3::policy::{Permissions, Presets};
-use nexus3::tool::place::Rights;
+use nexus3::policy::{Grant, Permissions, Presets, Rights};
 use nexus3::tool::workplace::Workplace;
 use nexus3::tool::{ToolOutput, Tools};
 use nexus3::world::{Blocking, BoxFuture, World, real};
@@ -66,13 +65,13 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self { tools: Tools::new(vec![CLOSED.into()]), world: world(&disk(), Arc::new(AtOnce)) }
+        Self { tools: Tools::new(), world: world(&disk(), Arc::new(AtOnce)) }
     }
 
     /// Has an agent in [`CWD`] call a tool on this disk.
     pub fn call(&self, disk: &Disk, tool: &str, arguments: Value) -> ToolOutput {
         let world = World { fs: Arc::new(disk.clone()), ..self.world.clone() };
-        let workplace = self.tools.workplace(&world, CWD.into(), &trusted());
+        let workplace = self.tools.workplace(&world, &confined());
         run(&self.tools, &workplace, tool, arguments).now_or_never().expect("nothing is waited for")
     }
 }
@@ -84,19 +83,21 @@ pub fn run(
     arguments: Value,
 ) -> BoxFuture<'static, ToolOutput> {
     let call = ToolCall { id: "1".to_owned(), name: tool.to_owned(), arguments };
-    tools.run(&call, &trusted(), workplace)
+    tools.run(&call, &confined(), workplace)
 }
 
-/// Of an agent that may write in its working directory.
-pub fn trusted() -> Permissions {
+/// Of an agent that may write in its working directory, and do nothing outside.
+pub fn confined() -> Permissions {
+    confined_to(CWD.into())
+}
+
+pub fn confined_to(cwd: PathBuf) -> Permissions {
     let presets = Presets::new(&PermissionsConfig::default()).expect("the built-in ones are sound");
-    Permissions::new(Arc::clone(presets.get("trusted").expect("it is built in")), Vec::new())
+    let preset = Arc::clone(presets.get("sandboxed").expect("it is built in"));
+    Permissions::new(Grant::new(preset, cwd.clone(), vec![cwd]), None, &[CLOSED.into()])
 }
 
-/// The same agent's, in [`CWD`].
-pub fn rights() -> Rights {
-    let permissions = trusted();
-    let cwd = PathBuf::from(CWD);
-    let write_roots = permissions.write_roots(&cwd);
-    Rights { cwd, write_roots, level: permissions.level(), closed: Arc::from([CLOSED.into()]) }
+/// The same agent's rights.
+pub fn rights() -> Arc<Rights> {
+    Arc::clone(confined().rights())
 }

@@ -10,7 +10,7 @@ use nexus3::world::{Blocking, BoxFuture};
 use nexus3_sim::disk::OperationKind;
 use serde_json::json;
 
-use crate::support::{CWD, disk, put_file, run, trusted, world};
+use crate::support::{CWD, confined, disk, put_file, run, world};
 
 const FILES: usize = 500;
 const READS_BEFORE: usize = 20;
@@ -36,8 +36,8 @@ fn opened(drop_after: usize) -> usize {
         put_file(&disk, &format!("{CWD}/{index}"), "text\n");
     }
     let later = Arc::new(Later::default());
-    let tools = Tools::new(Vec::new());
-    let workplace = tools.workplace(&world(&disk, Arc::clone(&later) as _), CWD.into(), &trusted());
+    let tools = Tools::new();
+    let workplace = tools.workplace(&world(&disk, Arc::clone(&later) as _), &confined());
     let arguments = json!({"path": ".", "pattern": "nothing"});
     let mut call: BoxFuture<'static, ToolOutput> =
         run(&tools, &workplace, "search_text", arguments);

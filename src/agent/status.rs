@@ -1,0 +1,39 @@
+//! What an agent shows of itself: its status to whoever looks, its context to whoever asks.
+
+use std::sync::Arc;
+
+use super::actor::Agent;
+use super::handle::{Context, Status};
+
+impl Agent {
+    pub(super) fn context(&self) -> Context {
+        Context {
+            message_count: self.messages_durable,
+            system_prompt: !self.preamble.system.is_empty(),
+            halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
+            last_iteration_count: self
+                .running
+                .as_ref()
+                .map_or(self.standing.last_iteration_count, |running| running.turn.iterations()),
+            max_tool_iterations: self.shared.rules.iterations_max,
+        }
+    }
+
+    pub(super) fn publish(&self) {
+        let status = Status {
+            model: self.model.clone(),
+            preamble: Arc::clone(&self.preamble),
+            permissions: Arc::clone(&self.permissions),
+            shown: Arc::clone(&self.shown),
+            message_count: self.messages_durable,
+            should_shutdown: self.should_shutdown,
+            active_request: self.running.as_ref().map(|running| running.request.clone()),
+            queued: self.queue.len(),
+            halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
+            last_action_at: self.standing.last_action_at.clone(),
+        };
+        if **self.published.load() != status {
+            self.published.store(Arc::new(status));
+        }
+    }
+}

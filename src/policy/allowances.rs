@@ -1,0 +1,36 @@
+//! What somebody allowed an agent for as long as it exists, beyond what its level gives freely.
+//! They cover calls that would need a confirmation, and nothing that is forbidden.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Kept and restored with their agent; no child ever has its parent's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Allowances {
+    /// Files that it may write, by their paths without links.
+    pub write_files: BTreeSet<PathBuf>,
+    /// Directories below which it may write.
+    pub write_directories: BTreeSet<PathBuf>,
+    /// By program, the directories in which it may be run.
+    pub exec_directories: BTreeMap<String, BTreeSet<PathBuf>>,
+    pub mcp_servers: BTreeSet<String>,
+    pub mcp_tools: BTreeSet<String>,
+}
+
+impl Allowances {
+    /// Whether a file, by its path without links, may be written.
+    pub fn cover_write(&self, resolved: &Path) -> bool {
+        self.write_files.contains(resolved)
+            || self.write_directories.iter().any(|dir| resolved.starts_with(dir))
+    }
+
+    /// Whether a program may be run in a directory.
+    pub fn cover_program(&self, program: &str, cwd: &Path) -> bool {
+        let allowed = self.exec_directories.get(program);
+        allowed.is_some_and(|dirs| dirs.iter().any(|dir| cwd.starts_with(dir)))
+    }
+}
