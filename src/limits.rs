@@ -31,7 +31,7 @@ pub const LIBRARY_HEADER_FIELDS_MAX: usize = 512;
 // Connections.
 pub const CONNECTIONS_MAX: usize = 1024;
 /// Handles the server needs besides its connections: storage, logs, providers, programs.
-pub const HANDLES_RESERVED: usize = 128;
+pub const HANDLES_RESERVED: usize = 256;
 /// Connections over the limit that are told so at the same time; further ones are just closed.
 pub const REFUSALS_AT_ONCE_MAX: usize = 64;
 pub const EXECUTING_MAX: usize = 32;
@@ -172,6 +172,25 @@ pub const IGNORE_FILE_BYTES_MAX: u64 = 256 * KIB as u64;
 pub const TAIL_LINES: u64 = 10;
 /// Problems of one call's arguments that are told in one go.
 pub const ARGUMENT_PROBLEMS_MAX: usize = 5;
+
+// Programs.
+/// Programs that run at the same time, of all agents together; further ones wait.
+pub const PROGRAMS_MAX: usize = 16;
+/// What the server holds open for one of them: three pipes and a socket.
+pub const PROGRAM_HANDLES_MAX: usize = 4;
+/// How long a program may take to end after it was asked to, before it is killed.
+pub const PROGRAM_GRACE: Duration = Duration::from_secs(2);
+/// How long a program may take to be there, its supervisor included.
+pub const PROGRAM_START_MAX: Duration = Duration::from_secs(30);
+/// How long killed programs are waited for; what cannot be killed stays behind with its supervisor.
+pub const PROGRAM_END_MAX: Duration = Duration::from_secs(4);
+/// What a supervisor is told to start: larger than any argument list the system takes, as bytes that
+/// take up to four characters each.
+pub const PROGRAM_INSTRUCTIONS_BYTES_MAX: usize = 16 * MIB;
+pub const PROGRAM_SECONDS: u64 = 30;
+pub const PROGRAM_SECONDS_MAX: u64 = 300;
+/// What is kept of the beginning, and of the end, of one output while a program runs.
+pub const PROGRAM_OUTPUT_HALF_BYTES: usize = 512 * KIB;
 
 // Models.
 pub const CONTEXT_WINDOW_TOKENS: u64 = 131_072;
@@ -337,9 +356,16 @@ const _: () = assert!(
     "what a configuration leaves out could be written into it"
 );
 const _: () = assert!(
-    2 * FILE_JOBS_MAX * FILE_JOB_HANDLES_MAX <= HANDLES_RESERVED,
+    2 * (FILE_JOBS_MAX * FILE_JOB_HANDLES_MAX + PROGRAMS_MAX * PROGRAM_HANDLES_MAX)
+        <= HANDLES_RESERVED,
     "tools leave half of the reserved handles to the rest of the server"
 );
+const _: () = assert!(
+    PROGRAM_GRACE.as_secs() < PROGRAM_END_MAX.as_secs()
+        && PROGRAM_END_MAX.as_secs() < DESTROY_WAIT_MAX.as_secs(),
+    "a destroyed agent waits until its programs were killed"
+);
+const _: () = assert!(PROGRAM_SECONDS <= PROGRAM_SECONDS_MAX, "the default is allowed");
 const _: () = assert!(
     SEARCH_LINE_BYTES_BEFORE < SEARCH_LINE_BYTES_MAX
         && SEARCH_LINE_BYTES_MAX + PATH_BYTES_MAX < RESULT_BYTES_MAX - RESULT_NOTES_BYTES_MAX,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use http::Request;
-use nexus3::world::{Access, HttpFault, Kind, Program, World, real};
+use nexus3::world::{Access, Confinement, HttpFault, Kind, Program, World, real};
 use nexus3_sim::conform::{self, Cast, Place, Stop};
 use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
@@ -106,13 +106,15 @@ async fn the_real_databases_keep_the_contract_of_sqlite() {
 
 #[tokio::test]
 async fn the_real_processes_keep_the_contract_of_programs() {
-    let world = world();
+    let programs = real::programs_by(env!("CARGO_BIN_EXE_nexus3").into());
+    let world = World { programs, ..world() };
     let (_directory, path) = scratch(&world);
     let program = |words: &[&str]| Program {
         program: words[0].into(),
         arguments: words[1..].iter().map(OsString::from).collect(),
         directory: path.clone(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        confinement: Confinement::None,
     };
     let shell = |script: &str| program(&["/bin/sh", "-c", script]);
     let cast = Cast {
@@ -124,6 +126,8 @@ async fn the_real_processes_keep_the_contract_of_programs() {
         waits: shell("echo ready; exec sleep 1000000"),
         waits_with_child: shell("sleep 1000000 & echo ready; wait"),
         leaves_child: shell("sleep 1000000 & echo ready"),
+        leaves_session: shell("setsid sleep 1000000 & echo ready"),
+        ignores_termination: shell("trap '' TERM; echo ready; while :; do sleep 1000000; done"),
     };
     conform::programs(&world, &cast, &path).await;
 }

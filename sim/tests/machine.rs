@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nexus3::world::{BoxFuture, Exit, Program, World};
+use nexus3::world::{BoxFuture, Confinement, Exit, Program, World};
 use nexus3_sim::conform::{self, Cast, Place};
 use nexus3_sim::machine::{
     Act, Acting, Given, Inline, Raised, Seeded, Stage, TurmoilNet, VirtualClock,
@@ -36,7 +36,8 @@ fn machine(signals: Arc<Raised>) -> World {
     }
 }
 
-const PARTS: [&str; 8] = ["env", "pwd", "true", "fails", "cat", "waits", "family", "leaves"];
+const PARTS: [&str; 9] =
+    ["env", "pwd", "true", "fails", "cat", "waits", "family", "leaves", "deaf"];
 
 /// The parts of the programs' suite.
 struct Part(String);
@@ -81,6 +82,11 @@ async fn play(name: &str, mut stage: Stage) -> Exit {
             say("ready\n").await;
             std::future::pending::<()>().await;
         }
+        "deaf" => {
+            stage.ignore_termination();
+            say("ready\n").await;
+            std::future::pending::<()>().await;
+        }
         "family" => {
             waits_holding_output(&stage);
             say("ready\n").await;
@@ -101,6 +107,7 @@ fn part(name: &str) -> Program {
         arguments: vec![],
         directory: PathBuf::from("/"),
         environment: vec![],
+        confinement: Confinement::None,
     }
 }
 
@@ -115,6 +122,9 @@ fn cast() -> Cast {
         waits: part("waits"),
         waits_with_child: part("family"),
         leaves_child: part("leaves"),
+        // There are no sessions here: whatever a program starts belongs to it.
+        leaves_session: part("leaves"),
+        ignores_termination: part("deaf"),
     }
 }
 

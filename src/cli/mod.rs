@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::world::World;
+use crate::world::real::{SUPERVISOR_COMMAND, supervise};
 
 /// How many threads may hold blocking work at once.
 const BLOCKING_THREADS_MAX: usize = 16;
@@ -35,6 +36,15 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Arguments),
+    Rpc(Box<rpc::Arguments>),
+    /// Started by the server for each program of its agents, by nobody else.
+    #[command(name = SUPERVISOR_COMMAND, hide = true)]
+    Supervise,
+}
+
+/// The commands that use the machine through its seams.
+enum Lasting {
     Serve(serve::Arguments),
     Rpc(Box<rpc::Arguments>),
 }
@@ -60,6 +70,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 pub fn main() -> ExitCode {
     // A wrong command line ends here, with clap's exit code 2.
     let arguments = Arguments::parse();
+    let command = match arguments.command {
+        Command::Supervise => return supervise(),
+        Command::Serve(arguments) => Lasting::Serve(arguments),
+        Command::Rpc(arguments) => Lasting::Rpc(arguments),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -68,7 +83,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return told(&Failed::Other(error.into())),
     };
-    let ended = runtime.block_on(run(arguments.command));
+    let ended = runtime.block_on(run(command));
     // A blocking job that hangs must not keep the program alive.
     runtime.shutdown_background();
     match ended {
@@ -77,11 +92,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command) -> Result<(), Failed> {
+async fn run(command: Lasting) -> Result<(), Failed> {
     let world = crate::world::real::world()?;
     match command {
-        Command::Serve(arguments) => serve::run(world, arguments).await,
-        Command::Rpc(arguments) => tokio::select! {
+        Lasting::Serve(arguments) => serve::run(world, arguments).await,
+        Lasting::Rpc(arguments) => tokio::select! {
             // An answer that has come is shown, whatever the person does.
             biased;
             ended = rpc::run(&world, *arguments) => ended,

@@ -32,6 +32,10 @@ pub struct Cast {
     pub waits_with_child: Program,
     /// The same, but ends with code 0 instead of waiting: only its child lives on.
     pub leaves_child: Program,
+    /// The same, but its child is in a session of its own, as far as there are any.
+    pub leaves_session: Program,
+    /// Prints `ready` and a new line, then waits for ever, whoever asks it to end.
+    pub ignores_termination: Program,
 }
 
 /// `scratch` is the absolute path of an empty directory without links on the way.
@@ -44,6 +48,9 @@ pub async fn programs(world: &World, cast: &Cast, scratch: &Path) {
     signals_end_a_program(world, cast).await;
     a_group_is_killed_with_its_grandchildren(world, cast).await;
     a_dropped_program_takes_its_group_along(world, cast).await;
+    output_is_there_after_the_end(world, cast).await;
+    whoever_left_the_session_ends_too(world, cast).await;
+    whoever_does_not_want_to_end_is_killed(world, cast).await;
 }
 
 async fn start(world: &World, program: &Program) -> Box<dyn Process> {
@@ -188,4 +195,41 @@ async fn a_dropped_program_takes_its_group_along(world: &World, cast: &Cast) {
     assert_eq!(end(process.as_mut()).await, Exit::Code(0), "a leader may end before its group");
     drop(process);
     assert_eq!(rest(pipe).await, "", "what it left behind ends when it is dropped");
+}
+
+async fn output_is_there_after_the_end(world: &World, cast: &Cast) {
+    let mut process = start(world, &cast.fails).await;
+    let errors = process.stderr().expect("the error output is piped");
+    let output = output(process.as_mut());
+    assert_eq!(end(process.as_mut()).await, Exit::Code(7), "it ends although nobody reads");
+    must("nothing is left", process.end()).await;
+    assert_eq!(end(process.as_mut()).await, Exit::Code(7), "how it ended is still told");
+    assert_eq!((rest(output).await, rest(errors).await), ("out".to_owned(), "err".to_owned()));
+}
+
+async fn whoever_left_the_session_ends_too(world: &World, cast: &Cast) {
+    for program in [&cast.leaves_child, &cast.leaves_session] {
+        for ends in [true, false] {
+            let mut process = start(world, program).await;
+            let mut pipe = output(process.as_mut());
+            ready(&mut pipe).await;
+            assert_eq!(end(process.as_mut()).await, Exit::Code(0), "the leader ends by itself");
+            if ends {
+                must("nothing is left", process.end()).await;
+                must("nor is anything left twice", process.end()).await;
+            }
+            drop(process);
+            assert_eq!(rest(pipe).await, "", "what it left behind, wherever, ends");
+        }
+    }
+}
+
+async fn whoever_does_not_want_to_end_is_killed(world: &World, cast: &Cast) {
+    let mut process = start(world, &cast.ignores_termination).await;
+    let mut pipe = output(process.as_mut());
+    ready(&mut pipe).await;
+    process.signal(Signal::Terminate).expect("a running program can be signalled");
+    must("nothing is left", process.end()).await;
+    assert_eq!(end(process.as_mut()).await, Exit::Signal(9), "it was killed after its time");
+    assert_eq!(rest(pipe).await, "", "and has said nothing more");
 }

@@ -5,11 +5,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
+use nexus3::limits::PROGRAM_GRACE;
 use nexus3::world::{BoxFuture, Exit, Fs, Process, Program, Programs, Signal};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// As much as a pipe of a real machine holds.
@@ -42,6 +44,11 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// From now on its group does not end when it is only asked to.
+    pub fn ignore_termination(&self) {
+        self.group.is_deaf.store(true, Ordering::Release);
+    }
+
     /// Starts another program in the same group. It lives on when its parent ends.
     pub fn start(&self, child: impl Future<Output = ()> + Send + 'static) {
         let group = Arc::clone(&self.group);
@@ -116,7 +123,8 @@ impl Programs for Acting {
                 group: Arc::clone(&group),
             };
             let (told, ended) = oneshot::channel();
-            tokio::spawn(lead(act.play(stage), Arc::clone(&group), told));
+            let member = Member::of(&group);
+            tokio::spawn(lead(act.play(stage), member, told));
             Ok(Box::new(Played {
                 stdin: Some(to_stdin),
                 stdout: Some(from_stdout),
@@ -129,8 +137,8 @@ impl Programs for Acting {
 }
 
 /// Plays the leader of a group and tells how it ended.
-async fn lead(play: BoxFuture<'static, Exit>, group: Arc<Group>, told: oneshot::Sender<Exit>) {
-    let _member = Member::of(&group);
+async fn lead(play: BoxFuture<'static, Exit>, member: Member, told: oneshot::Sender<Exit>) {
+    let group = &member.0;
     let exit = tokio::select! {
         biased;
         () = group.killed.cancelled() => Exit::Signal(group.signal.load(Ordering::Acquire)),
@@ -144,18 +152,36 @@ async fn lead(play: BoxFuture<'static, Exit>, group: Arc<Group>, told: oneshot::
 struct Group {
     killed: CancellationToken,
     signal: AtomicI32,
+    is_deaf: AtomicBool,
+    /// How many of its processes live.
+    members: AtomicUsize,
+    one_ended: Notify,
     running: Arc<AtomicUsize>,
 }
 
 impl Group {
     fn new(running: Arc<AtomicUsize>) -> Self {
-        Self { killed: CancellationToken::new(), signal: AtomicI32::new(SIGKILL), running }
+        Self {
+            killed: CancellationToken::new(),
+            signal: AtomicI32::new(SIGKILL),
+            is_deaf: AtomicBool::new(false),
+            members: AtomicUsize::new(0),
+            one_ended: Notify::new(),
+            running,
+        }
     }
 
     fn kill(&self, signal: i32) {
-        if !self.killed.is_cancelled() {
+        let is_heard = signal == SIGKILL || !self.is_deaf.load(Ordering::Acquire);
+        if is_heard && !self.killed.is_cancelled() {
             self.signal.store(signal, Ordering::Release);
             self.killed.cancel();
+        }
+    }
+
+    async fn gone(&self) {
+        while self.members.load(Ordering::Acquire) > 0 {
+            self.one_ended.notified().await;
         }
     }
 }
@@ -166,6 +192,7 @@ struct Member(Arc<Group>);
 impl Member {
     fn of(group: &Arc<Group>) -> Self {
         group.running.fetch_add(1, Ordering::AcqRel);
+        group.members.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(group))
     }
 }
@@ -173,6 +200,9 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.members.fetch_sub(1, Ordering::AcqRel);
+        // The one who waits looks again; a permit is kept for one who does not wait yet.
+        self.0.one_ended.notify_one();
     }
 }
 
@@ -219,6 +249,16 @@ impl Process for Played {
             Signal::Kill => SIGKILL,
         });
         Ok(())
+    }
+
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.group.kill(SIGTERM);
+            if timeout(PROGRAM_GRACE, self.group.gone()).await.is_err() {
+                self.group.kill(SIGKILL);
+                self.group.gone().await;
+            }
+        })
     }
 }
 

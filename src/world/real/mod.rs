@@ -10,6 +10,7 @@
 
 mod blocking;
 mod chance;
+mod child;
 mod clock;
 mod environment;
 mod fs;
@@ -20,10 +21,21 @@ mod signals;
 mod sqlite;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::World;
+use super::{Programs, World};
+pub use child::supervise;
 pub use fs::{fs_by_openat2, fs_by_walking};
+pub use programs::COMMAND as SUPERVISOR_COMMAND;
+
+/// The file that this process runs, also after another was put in its place.
+const OWN_EXECUTABLE: &str = "/proc/self/exe";
+
+/// Programs whose supervisors are processes of `executable`, which is `nexus3` itself.
+pub fn programs_by(executable: PathBuf) -> Arc<dyn Programs> {
+    Arc::new(programs::Supervised::by(executable))
+}
 
 /// Opens this machine. Called once, at start, inside a tokio runtime (signals need one): it raises
 /// the limit of open handles for the whole process and takes over SIGTERM and SIGINT.
@@ -37,7 +49,7 @@ pub fn world() -> io::Result<World> {
         fs: fs_by_openat2().unwrap_or_else(fs_by_walking),
         blocking: Arc::new(blocking::Threads),
         sqlite: Arc::new(sqlite::Files),
-        programs: Arc::new(programs::Processes),
+        programs: programs_by(OWN_EXECUTABLE.into()),
         signals: Arc::new(signals::StopSignals::open()?),
         environment: Arc::new(environment::ProcessEnvironment),
     })

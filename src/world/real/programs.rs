@@ -1,60 +1,158 @@
-//! Programs as processes of the system, each the leader of a group of its own.
-//! Never signals a group it cannot be sure of: the leader is not reaped before its group is killed,
-//! so that its number, which is the group's, cannot have passed to somebody else.
+//! Programs as processes of the system, each with a supervisor between it and us: see `child`.
+//! Never signals a process by its number: the supervisor, which is its parent, does.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
-use rustix::io::{Errno, retry_on_intr};
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
-use tokio::io::{AsyncRead, AsyncWrite};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{Signal as Ends, SignalKind, signal};
+use tokio::time::timeout;
 
+use super::child::wire::{self, Held, Instructions, PIPES, REPORT_BYTES, Report};
+use crate::limits::{PROGRAM_INSTRUCTIONS_BYTES_MAX, PROGRAM_START_MAX};
 use crate::world::{BoxFuture, Exit, Process, Program, Programs, Signal};
 
-pub(super) struct Processes;
+/// The hidden command of our binary that becomes a supervisor.
+pub const COMMAND: &str = "__child";
 
-impl Programs for Processes {
+pub(super) struct Supervised {
+    /// Our binary.
+    executable: PathBuf,
+    /// Whether the log says already how far programs are confined.
+    has_warned: AtomicBool,
+}
+
+impl Supervised {
+    pub(super) fn by(executable: PathBuf) -> Self {
+        Self { executable, has_warned: AtomicBool::new(false) }
+    }
+
+    async fn run(&self, program: Program) -> io::Result<Running> {
+        let instructions = Instructions::new(found(&program)?, program);
+        let text = serde_json::to_vec(&instructions)?;
+        let length = u32::try_from(text.len()).ok();
+        let length = length.filter(|_| text.len() <= PROGRAM_INSTRUCTIONS_BYTES_MAX);
+        let length = length.ok_or(io::ErrorKind::ArgumentListTooLong)?;
+        let mut running = Running::start(&self.executable, length)?;
+        running.socket.write_all(&text).await?;
+        match running.report().await? {
+            Report::Started(held) => self.warn(held),
+            Report::Failed(number) => return Err(io::Error::from_raw_os_error(number)),
+            Report::Ended(_) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(running)
+    }
+
+    fn warn(&self, held: Held) {
+        let how = match held {
+            Held::Fully => return,
+            Held::Partly => "this kernel confines programs of agents only in part",
+            Held::Not => {
+                "this kernel has no Landlock: programs of agents can read the server's token"
+            }
+        };
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!("{how}");
+        }
+    }
+}
+
+impl Programs for Supervised {
     fn start(&self, program: Program) -> BoxFuture<'_, io::Result<Box<dyn Process>>> {
-        Box::pin(async move { Ok(Box::new(Running::start(&program)?) as Box<dyn Process>) })
+        Box::pin(async move {
+            let running = timeout(PROGRAM_START_MAX, self.run(program)).await;
+            Ok(Box::new(running.map_err(|_late| io::ErrorKind::TimedOut)??) as Box<dyn Process>)
+        })
     }
 }
 
 struct Running {
-    /// Reaps the leader some time after it is dropped; `wait` leaves that to it.
-    child: Child,
-    group: Pid,
-    /// Tells that some child of ours ended, maybe this one.
-    ends: Ends,
+    /// The supervisor ends everything once this is closed.
+    socket: UnixStream,
+    /// What has arrived of a report.
+    arrived: Vec<u8>,
+    stdin: Option<Sender>,
+    stdout: Option<Receiver>,
+    stderr: Option<Receiver>,
     exit: Option<Exit>,
+    /// Reaps the supervisor some time after it is dropped.
+    _supervisor: Child,
 }
 
 impl Running {
-    fn start(program: &Program) -> io::Result<Self> {
-        // Before the program starts: it may have ended by the time anybody waits.
-        let ends = signal(SignalKind::child())?;
-        let child = Command::new(found(program)?)
-            .arg0(&program.program)
-            .args(&program.arguments)
-            .current_dir(&program.directory)
+    /// Starts the supervisor and hands the program's pipes over.
+    fn start(executable: &Path, length: u32) -> io::Result<Self> {
+        // Nothing that is opened here is inherited by anything that is started at the same time.
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let pipe = || pipe_with(PipeFlags::CLOEXEC);
+        let ((input, to_input), (from_output, output), (from_errors, errors)) =
+            (pipe()?, pipe()?, pipe()?);
+        let supervisor = Command::new(executable)
+            .arg0("nexus3")
+            .arg(COMMAND)
             .env_clear()
-            .envs(program.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
+            .current_dir("/")
+            .stdin(theirs)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()?;
-        let group = child
-            .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()))
-            .expect("a process has a number until it is reaped");
-        Ok(Self { child, group, ends, exit: None })
+        send(&ours, length, [&input, &output, &errors])?;
+        let ours = std::os::unix::net::UnixStream::from(ours);
+        ours.set_nonblocking(true)?;
+        Ok(Self {
+            socket: UnixStream::from_std(ours)?,
+            arrived: Vec::with_capacity(REPORT_BYTES),
+            stdin: Some(Sender::from_owned_fd(to_input)?),
+            stdout: Some(Receiver::from_owned_fd(from_output)?),
+            stderr: Some(Receiver::from_owned_fd(from_errors)?),
+            exit: None,
+            _supervisor: supervisor,
+        })
     }
+
+    /// The next report. What has arrived of it is kept if nobody waits any longer.
+    async fn report(&mut self) -> io::Result<Report> {
+        loop {
+            if let Ok(bytes) = <[u8; REPORT_BYTES]>::try_from(self.arrived.as_slice()) {
+                self.arrived.clear();
+                return Report::from_bytes(bytes);
+            }
+            let mut bytes = [0; REPORT_BYTES];
+            let wanted = &mut bytes[self.arrived.len()..];
+            let count = self.socket.read(wanted).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.arrived.extend_from_slice(&wanted[..count]);
+        }
+    }
+}
+
+fn send(socket: &OwnedFd, length: u32, pipes: [&OwnedFd; PIPES]) -> io::Result<()> {
+    let pipes = pipes.map(AsFd::as_fd);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PIPES))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let has_room = ancillary.push(SendAncillaryMessage::ScmRights(&pipes));
+    assert!(has_room, "the space is made for these");
+    let length = length.to_le_bytes();
+    let sent = sendmsg(socket, &[IoSlice::new(&length)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    assert_eq!(sent, length.len(), "an empty socket has room for four bytes");
+    Ok(())
 }
 
 /// Where the program is. Looked up here because `execvp` has a path of its own to try where `PATH`
@@ -80,15 +178,15 @@ fn executable(path: &Path) -> bool {
 
 impl Process for Running {
     fn stdin(&mut self) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
-        Some(Box::new(self.child.stdin.take()?))
+        Some(Box::new(self.stdin.take()?))
     }
 
     fn stdout(&mut self) -> Option<Box<dyn AsyncRead + Send + Unpin>> {
-        Some(Box::new(self.child.stdout.take()?))
+        Some(Box::new(self.stdout.take()?))
     }
 
     fn stderr(&mut self) -> Option<Box<dyn AsyncRead + Send + Unpin>> {
-        Some(Box::new(self.child.stderr.take()?))
+        Some(Box::new(self.stderr.take()?))
     }
 
     fn wait(&mut self) -> BoxFuture<'_, io::Result<Exit>> {
@@ -97,39 +195,32 @@ impl Process for Running {
                 if let Some(exit) = self.exit {
                     return Ok(exit);
                 }
-                // NOWAIT leaves the leader unreaped.
-                let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-                match retry_on_intr(|| waitid(WaitId::Pid(self.group), how))? {
-                    Some(status) => self.exit = Some(exit_of(&status)),
-                    None => self.ends.recv().await.expect("a stream of signals has no end"),
+                if let Report::Ended(exit) = self.report().await? {
+                    self.exit = Some(exit);
                 }
             }
         })
     }
 
     fn signal(&mut self, signal: Signal) -> io::Result<()> {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        match kill_process_group(self.group, signal) {
-            Ok(()) | Err(Errno::SRCH) => Ok(()),
-            Err(error) => Err(error.into()),
+        match self.socket.try_write(&[wire::order(signal)]) {
+            Ok(_) => Ok(()),
+            // The supervisor has ended, and with it everything that could be signalled.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(error),
         }
     }
-}
 
-fn exit_of(status: &WaitIdStatus) -> Exit {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => unreachable!("only ends were asked for, which are exits or signals"),
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Members that changed their user are beyond our reach; there is nobody to tell.
-        let _ = self.signal(Signal::Kill);
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // A socket that cannot be closed is closed: the supervisor is gone.
+            let _ = self.socket.shutdown().await;
+            // The supervisor's own end closes its side, and that comes after all others'.
+            while let Ok(report) = self.report().await {
+                if let Report::Ended(exit) = report {
+                    self.exit = Some(exit);
+                }
+            }
+        })
     }
 }
