@@ -187,8 +187,10 @@ pub const PROGRAM_END_MAX: Duration = Duration::from_secs(4);
 /// What a supervisor is told to start: larger than any argument list the system takes, as bytes that
 /// take up to four characters each.
 pub const PROGRAM_INSTRUCTIONS_BYTES_MAX: usize = 16 * MIB;
-pub const PROGRAM_SECONDS: u64 = 30;
-pub const PROGRAM_SECONDS_MAX: u64 = 300;
+pub const PROGRAM_SECONDS: f64 = 30.0;
+pub const PROGRAM_SECONDS_MAX: f64 = 300.0;
+/// Paths that are granted to one program; what is left out cannot be reached.
+pub const PROGRAM_GRANTS_MAX: usize = 4096;
 /// What is kept of the beginning, and of the end, of one output while a program runs.
 pub const PROGRAM_OUTPUT_HALF_BYTES: usize = 512 * KIB;
 

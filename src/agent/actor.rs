@@ -446,7 +446,10 @@ impl Agent {
         if !waiting.is_empty() {
             // Tasks that were told to end do so at their next await; one that does not is left
             // behind aborted, and its result reaches nobody.
-            let ended = async { while self.tasks.join_next().await.is_some() {} };
+            let ended = async {
+                while self.tasks.join_next().await.is_some() {}
+                self.workplace.programs_gone().await;
+            };
             let _ = timeout(DESTROY_WAIT_MAX, ended).await;
         }
         for reply in waiting {

@@ -9,6 +9,7 @@ mod preset;
 mod allowances; // what somebody allowed for good
 mod decision; // about one call
 mod leave; // what a tool says to one
+pub mod programs; // which may be started
 mod roots; // places on a disk
 mod rules; // about write paths and targets
 mod view; // for those who ask

@@ -18,6 +18,7 @@ mod patch;
 mod copy_file;
 mod rename;
 mod mkdir;
+mod programs; // exec, run_python, shell_UNSAFE, git
 mod sleep;
 mod echo;
 mod decide; // about one call
@@ -45,7 +46,7 @@ use decide::Admitted;
 use error::FileError;
 use workplace::{Site, Turns, Workplace};
 
-use crate::limits::FILE_JOBS_MAX;
+use crate::limits::{FILE_JOBS_MAX, PROGRAMS_MAX};
 use crate::message::{ToolCall, ToolDefinition};
 use crate::policy::{Decision, Leave, Permissions, Rule, Side};
 use crate::world::{BoxFuture, World};
@@ -149,6 +150,8 @@ pub struct Tools {
     file_jobs: Arc<Semaphore>,
     /// The place for the one call that changes files.
     changes: Arc<Semaphore>,
+    /// Places for programs.
+    programs: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -160,7 +163,7 @@ impl std::fmt::Debug for Tools {
 impl Tools {
     #[expect(clippy::new_without_default, reason = "they are made once, for a server")]
     pub fn new() -> Self {
-        let tools: [Box<dyn Tool>; 18] = [
+        let tools: [Box<dyn Tool>; 22] = [
             on_files::<read_file::ReadFile>(),
             on_files::<tail::Tail>(),
             on_files::<file_info::FileInfo>(),
@@ -177,6 +180,10 @@ impl Tools {
             on_files::<copy_file::CopyFile>(),
             on_files::<rename::Rename>(),
             on_files::<mkdir::Mkdir>(),
+            programs::tool::<programs::Exec>(),
+            programs::tool::<programs::RunPython>(),
+            programs::tool::<programs::Shell>(),
+            programs::tool::<programs::Git>(),
             Box::new(sleep::Sleep),
             Box::new(echo::Echo),
         ];
@@ -184,6 +191,7 @@ impl Tools {
             registered: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             changes: Arc::new(Semaphore::new(1)),
+            programs: Arc::new(Semaphore::new(PROGRAMS_MAX)),
         }
     }
 
@@ -208,7 +216,11 @@ impl Tools {
 
     /// A workplace for one agent.
     pub fn workplace(&self, world: &World, permissions: &Permissions) -> Arc<Workplace> {
-        let turns = Turns { jobs: self.file_jobs.clone(), changes: self.changes.clone() };
+        let turns = Turns {
+            jobs: self.file_jobs.clone(),
+            changes: self.changes.clone(),
+            programs: self.programs.clone(),
+        };
         Arc::new(Workplace::new(world, turns, permissions))
     }
 
@@ -244,6 +256,8 @@ mod tests {
     const WRITING: &str = "write_file, append_file, edit_file, edit_file_batch, edit_lines, \
         regex_replace, patch, copy_file, rename, mkdir";
 
+    const PROGRAMS: &str = "exec, run_python, shell_UNSAFE, git";
+
     fn permissions(preset: &str, disabled: &[&str]) -> Permissions {
         let presets = Presets::new(&PermissionsConfig::default()).unwrap();
         let preset = Arc::clone(presets.get(preset).unwrap());
@@ -263,7 +277,7 @@ mod tests {
         let trusted = permissions("trusted", &[]);
         let workplace = tools.workplace(&world, &trusted);
         let unknown = tools.run(&call("fly", json!({})), &trusted, &workplace).await;
-        let all = format!("{READING}, {WRITING}, sleep, echo");
+        let all = format!("{READING}, {WRITING}, {PROGRAMS}, sleep, echo");
         assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {all}.")));
         let lacking = permissions("worker", &["echo"]);
         let message = json!({"message": "x", "_parallel": true});

@@ -2,6 +2,7 @@
 //! Whatever takes time runs off the async threads; a job notices that nobody waits for it any more.
 //! It never decides about a path: that is `place`.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +10,15 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::Effect;
 use super::error::{FileError, Given};
 use super::place::{Parents, Paths, Spot, way_to};
+use super::programs;
 use super::seen::Seen;
-use crate::policy::{PathRule, Permissions, Rights, Side};
-use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, World};
+use crate::policy::{PathRule, Permissions, Rights, Roots, Side};
+use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, Programs, World};
 
 /// One agent's, for as long as it is in memory.
 pub struct Workplace {
@@ -27,6 +30,11 @@ pub struct Workplace {
     rights: ArcSwap<Rights>,
     user_home: Option<PathBuf>,
     seen: Seen,
+    programs: Arc<dyn Programs>,
+    /// What its programs are told of ours.
+    environment: Vec<(OsString, OsString)>,
+    /// Its programs, until all of each is gone.
+    running: TaskTracker,
 }
 
 /// Whose turn it is; all agents share it.
@@ -36,6 +44,8 @@ pub(super) struct Turns {
     pub(super) jobs: Arc<Semaphore>,
     /// One place: what an edit has read is still there when it writes.
     pub(super) changes: Arc<Semaphore>,
+    /// As many places as there may be programs at once.
+    pub(super) programs: Arc<Semaphore>,
 }
 
 impl Turns {
@@ -65,12 +75,40 @@ impl Workplace {
             rights: ArcSwap::new(Arc::clone(permissions.rights())),
             user_home: world.environment.home_dir(),
             seen: Seen::default(),
+            programs: Arc::clone(&world.programs),
+            environment: programs::environment(world.environment.as_ref()),
+            running: TaskTracker::new(),
         }
     }
 
     /// Has every job from the next one on done with these.
     pub fn adopt(&self, permissions: &Permissions) {
         self.rights.store(Arc::clone(permissions.rights()));
+    }
+
+    /// Waits until nothing of a program that a call has started is left. Calls end their programs when
+    /// nobody waits for them, but that takes its time.
+    pub async fn programs_gone(&self) {
+        self.running.close();
+        self.running.wait().await;
+    }
+
+    /// Waits for a place among all programs, which is given back with what is returned.
+    pub(super) async fn program_turn(&self) -> OwnedSemaphorePermit {
+        let place = Arc::clone(&self.turns.programs).acquire_owned().await;
+        place.expect("this semaphore is never closed")
+    }
+
+    pub(super) fn programs(&self) -> &Arc<dyn Programs> {
+        &self.programs
+    }
+
+    pub(super) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    pub(super) fn running(&self) -> &TaskTracker {
+        &self.running
     }
 
     /// Does `job` of a tool off the async threads. Dropping the future tells the job that nobody waits.
@@ -163,6 +201,26 @@ impl Site {
     /// Whether something that is closed to the agent lies in a path without links.
     pub fn has_closed_within(&self, resolved: &Path) -> bool {
         self.rights.has_blocked_within(resolved)
+    }
+
+    /// Where the agent may do what.
+    pub(super) fn rights(&self) -> &Rights {
+        &self.rights
+    }
+
+    /// What the tool may read of all that the agent may.
+    pub(super) fn roots(&self) -> &Roots {
+        self.rights.roots_of(self.tool)
+    }
+
+    pub(super) fn fs(&self) -> &dyn Fs {
+        self.workplace.fs.as_ref()
+    }
+
+    /// A variable that the agent's programs have.
+    pub(super) fn variable(&self, name: &OsStr) -> Option<OsString> {
+        let mut variables = self.workplace.environment.iter();
+        variables.find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
     pub fn chance(&self) -> &dyn Chance {

@@ -31,7 +31,7 @@ pub use http::{
     HttpTerms,
 };
 pub use net::{Listener, Net, Stream};
-pub use programs::{Confinement, Exit, Process, Program, Programs, Signal};
+pub use programs::{Confinement, Execute, Exit, Process, Program, Programs, Signal};
 pub use signals::Signals;
 pub use sqlite::Sqlite;
 

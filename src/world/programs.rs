@@ -27,11 +27,20 @@ pub enum Confinement {
     /// does not exist, or leads through a link by now, gives nothing. A kernel that cannot hold a
     /// program to it runs it all the same, and the log says so.
     Landlock {
-        /// To be read and executed.
         read: Vec<PathBuf>,
-        /// To be read, executed and changed.
+        /// To be read and changed.
         write: Vec<PathBuf>,
+        execute: Execute,
     },
+}
+
+/// What a confined program may execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execute {
+    /// All that it may read.
+    Readable,
+    /// Its own file and no other. Where the kernel cannot hold it to that, it is not started.
+    Itself,
 }
 
 pub trait Programs: Send + Sync {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::world::{Confinement, Exit, Program, Signal};
+use crate::world::{Confinement, Execute, Exit, Program, Signal};
 
 /// What to start. Strings of the system are sent as their bytes, whatever these are.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +28,8 @@ pub struct Instructions {
 pub struct Grants {
     pub read: Vec<OsString>,
     pub write: Vec<OsString>,
+    /// [`Execute::Itself`].
+    pub only_itself: bool,
 }
 
 impl Instructions {
@@ -42,9 +44,14 @@ impl Instructions {
             environment,
             grants: match confinement {
                 Confinement::None => None,
-                Confinement::Landlock { read, write } => {
-                    Some(Grants { read: paths(read), write: paths(write) })
-                }
+                Confinement::Landlock { read, write, execute } => Some(Grants {
+                    read: paths(read),
+                    write: paths(write),
+                    only_itself: match execute {
+                        Execute::Readable => false,
+                        Execute::Itself => true,
+                    },
+                }),
             },
         }
     }

@@ -1,0 +1,240 @@
+//! Tools that start programs: one file per tool; here is what they have in common. A program runs
+//! until it ends, its time is over or nobody waits for it, and nothing it started outlives it.
+//! Whether it may be started at all is for `policy::programs`.
+
+mod confine; // what a program reaches
+mod exec;
+mod git;
+mod output; // what is kept of what it says
+mod run_python;
+mod shell;
+
+use std::ffi::OsString;
+use std::io;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::AsyncRead;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::error::{FileError, Given};
+use super::schema::{definition, typed};
+use super::workplace::{Site, Workplace};
+use super::{Effect, Tool, ToolOutput, decide};
+use crate::limits::{PROGRAM_END_MAX, PROGRAM_SECONDS};
+use crate::message::ToolDefinition;
+use crate::policy::programs::{Wanted, programs};
+use crate::policy::{Decision, Leave, Permissions, Rule, Side};
+use crate::world::{BoxFuture, Confinement, Environment, Exit, Process, Program, Programs};
+use output::{End, Kept, Told};
+
+pub(super) use exec::Exec;
+pub(super) use git::Git;
+pub(super) use run_python::RunPython;
+pub(super) use shell::Shell;
+
+/// The arguments of a tool that starts a program.
+pub(super) trait AsProgram: DeserializeOwned + JsonSchema + Send + 'static {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+
+    fn leave(_arguments: &Value, permissions: &Permissions) -> Leave {
+        programs(permissions, Wanted::Anything)
+    }
+
+    fn asked(self) -> Asked;
+}
+
+/// What a call wants to have started.
+pub(super) struct Asked {
+    program: String,
+    arguments: Vec<String>,
+    /// Beside what every program gets.
+    environment: &'static [(&'static str, &'static str)],
+    reach: Reach,
+    seconds: f64,
+    cwd: Given,
+}
+
+/// How much a program may do, below `yolo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Read what the agent may read, write where it may write, start what it finds.
+    Agent,
+    /// Read what the agent may read, and nothing else.
+    Look,
+}
+
+fn seconds() -> f64 {
+    PROGRAM_SECONDS
+}
+
+pub(super) struct ProgramTool<T>(PhantomData<fn() -> T>);
+
+pub(super) fn tool<T: AsProgram>() -> Box<dyn Tool> {
+    Box::new(ProgramTool::<T>(PhantomData))
+}
+
+impl<T: AsProgram> Tool for ProgramTool<T> {
+    fn definition(&self) -> ToolDefinition {
+        definition::<T>(T::NAME, T::DESCRIPTION)
+    }
+
+    fn leave(&self, arguments: &Value, permissions: &Permissions) -> Leave {
+        T::leave(arguments, permissions)
+    }
+
+    fn examine(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+    ) -> BoxFuture<'static, Result<Rule, Decision>> {
+        const PATHS: super::Wanted = &[("cwd", Side::Read)];
+        workplace
+            .run(T::NAME, Effect::None, move |site| decide::paths(site, T::NAME, PATHS, &arguments))
+    }
+
+    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+        let workplace = Arc::clone(workplace);
+        Box::pin(async move {
+            let asked = typed::<T>(T::NAME, arguments)?.asked();
+            let place = workplace.program_turn().await;
+            let (cwd, reach) = (asked.cwd.clone(), asked.reach);
+            let prepare = move |site: &Site| prepare(site, &cwd, reach);
+            let prepared = workplace.run(T::NAME, Effect::None, prepare).await;
+            let (directory, confinement) = prepared.map_err(|error| error.to_string())?;
+            let (seconds, name) = (asked.seconds, asked.program.clone());
+            let program = asked.program(&workplace, directory, confinement);
+            let unwanted = CancellationToken::new();
+            let _waiting = unwanted.clone().drop_guard();
+            let programs = Arc::clone(workplace.programs());
+            // A task of its own: whoever no longer waits for the result does not end the program by
+            // that, and the agent waits for it before it goes.
+            let kept = workplace.running().spawn(async move {
+                let kept = keep(programs.as_ref(), program, seconds, unwanted).await;
+                drop(place);
+                kept
+            });
+            match kept.await {
+                Ok(Ok(told)) => told.output(),
+                Ok(Err(error)) => Err(not_started(&name, &error)),
+                Err(_panicked) => Err(format!("{name} was lost by a defect of the server.")),
+            }
+        })
+    }
+}
+
+impl Asked {
+    fn program(self, of: &Workplace, directory: PathBuf, confinement: Confinement) -> Program {
+        let extra = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        Program {
+            program: self.program.into(),
+            arguments: self.arguments.into_iter().map(OsString::from).collect(),
+            directory,
+            environment: of.environment().iter().cloned().chain(extra).collect(),
+            confinement,
+        }
+    }
+}
+
+/// All that a program learns of ours.
+pub(super) fn environment(of: &dyn Environment) -> Vec<(OsString, OsString)> {
+    const KNOWN: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TERM", "TMPDIR"];
+    let is_known = |name: &str| KNOWN.contains(&name) || name.starts_with("LC_");
+    let vars = of.vars().into_iter().filter(|(name, _)| is_known(name));
+    vars.map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+fn prepare(site: &Site, cwd: &Given, reach: Reach) -> Result<(PathBuf, Confinement), FileError> {
+    let directory =
+        site.reading(cwd, |spot| spot.parent.dir(spot.name()).map(|_dir| spot.resolved.clone()))?;
+    Ok((directory, confine::confinement(site, reach)?))
+}
+
+/// Why the wait for a program ended.
+enum Because {
+    Ended(io::Result<Exit>),
+    Late,
+    Unwanted,
+}
+
+/// Runs a program to its end, or ends it.
+async fn keep(
+    programs: &dyn Programs,
+    program: Program,
+    seconds: f64,
+    unwanted: CancellationToken,
+) -> io::Result<Told> {
+    let mut process = programs.start(program).await?;
+    // It has nothing to read.
+    drop(process.stdin());
+    let (mut output, mut errors) = (Kept::default(), Kept::default());
+    let (from_output, from_errors) = (process.stdout(), process.stderr());
+    let because = {
+        let reading =
+            async { tokio::join!(read(from_output, &mut output), read(from_errors, &mut errors)) };
+        let ending = async {
+            let because = tokio::select! {
+                // One that has ended is told of, however late.
+                biased;
+                exit = process.wait() => Because::Ended(exit),
+                () = unwanted.cancelled() => Because::Unwanted,
+                () = sleep(Duration::from_secs_f64(seconds)) => Because::Late,
+            };
+            end(process.as_mut()).await;
+            because
+        };
+        tokio::pin!(reading, ending);
+        tokio::select! {
+            biased;
+            _ = &mut reading => ending.await,
+            because = &mut ending => {
+                // All who could write are gone, but for those who could not be killed.
+                let _ = timeout(PROGRAM_END_MAX, reading).await;
+                because
+            }
+        }
+    };
+    let end = match because {
+        Because::Ended(exit) => End::Exit(exit?),
+        Because::Late => End::Late(seconds),
+        // Nobody hears of it.
+        Because::Unwanted => return Err(io::ErrorKind::Interrupted.into()),
+    };
+    Ok(Told { output, errors, end })
+}
+
+async fn end(process: &mut dyn Process) {
+    if timeout(PROGRAM_END_MAX, process.end()).await.is_err() {
+        tracing::warn!("a program cannot be killed and stays behind with its supervisor");
+    }
+}
+
+async fn read(pipe: Option<Box<dyn AsyncRead + Send + Unpin>>, kept: &mut Kept) {
+    // What cannot be read any more has ended.
+    if let Some(pipe) = pipe {
+        let _ = kept.read(pipe).await;
+    }
+}
+
+fn not_started(program: &str, error: &io::Error) -> String {
+    let program = Given::new(program);
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("There is no program {program} on this machine."),
+        io::ErrorKind::PermissionDenied => format!("{program} may not be executed."),
+        io::ErrorKind::ArgumentListTooLong => format!("The arguments of {program} are too long."),
+        io::ErrorKind::Unsupported => format!(
+            "{program} was not started: this machine cannot keep it from starting other programs."
+        ),
+        io::ErrorKind::InvalidInput => {
+            format!("{program} was not started: an argument holds a NUL character.")
+        }
+        kind => format!("{program} could not be started: {kind}."),
+    }
+}
