@@ -56,13 +56,20 @@ struct Shared {
     state: Mutex<State>,
     /// Taken for as long as it takes to clone what is in it.
     observer: Mutex<Option<Observer>>,
+    /// The same for whoever only looks.
+    watcher: Mutex<Option<Observer>>,
 }
 
 impl Disk {
     /// An empty disk with power. `clock` gives the times of modification and must not use the disk.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         let state = Mutex::new(State::new(clock()));
-        let shared = Shared { clock: Box::new(clock), state, observer: Mutex::new(None) };
+        let shared = Shared {
+            clock: Box::new(clock),
+            state,
+            observer: Mutex::new(None),
+            watcher: Mutex::new(None),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -147,6 +154,13 @@ impl Disk {
             Some(Arc::new(observer));
     }
 
+    /// Has `watcher` called before each operation as well. It does nothing to the disk, and nobody
+    /// takes its place.
+    pub fn watch(&self, watcher: impl Fn(&Operation<'_>) + Send + Sync + 'static) {
+        *self.shared.watcher.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::new(watcher));
+    }
+
     /// Opens a new file that has no name and is gone with its handle.
     fn nameless(&self) -> io::Result<Arc<dyn File>> {
         self.act(self.generation(), OperationKind::Open, |state| {
@@ -167,9 +181,16 @@ impl Disk {
     }
 
     fn observe(&self, kind: OperationKind, path: impl FnOnce() -> PathBuf) {
-        let observer = self.shared.observer.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(observer) = observer {
-            observer(&Operation { kind, path: &path() });
+        let taken = |who: &Mutex<Option<Observer>>| {
+            who.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let both = [taken(&self.shared.watcher), taken(&self.shared.observer)];
+        if both.iter().all(Option::is_none) {
+            return;
+        }
+        let path = path();
+        for observer in both.into_iter().flatten() {
+            observer(&Operation { kind, path: &path });
         }
     }
 

@@ -84,7 +84,7 @@ impl OperationKind {
     }
 
     /// Whether a read-only disk refuses it. Opening depends on the access asked for.
-    pub(super) fn changes(self) -> bool {
+    pub fn changes(self) -> bool {
         match self {
             Self::MakeDir
             | Self::MakeLink

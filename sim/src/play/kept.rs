@@ -71,6 +71,36 @@ pub struct KeptCall {
     pub request: String,
 }
 
+/// What an agent was given to do, as its record has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeptGrant {
+    pub id: String,
+    pub parent: Option<String>,
+    pub recipe: Value,
+    /// Whether a tool call of it is on record as started, in the last message that asked for any.
+    pub calls: bool,
+}
+
+impl KeptGrant {
+    /// Those of the agents that are there now; `None` where there is no database that can be read.
+    pub fn read(disk: &Disk) -> Option<Vec<Self>> {
+        let path = Path::new(HOME).join(DATABASE);
+        let databases = Databases::new(copy(disk, &path)?, || 1);
+        let connection = databases.open(&path).ok()?;
+        let exclusive = |_: &Row<'_>| Ok(());
+        connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", exclusive).ok()?;
+        let sql = "SELECT id, parent, recipe, \
+                   EXISTS (SELECT 1 FROM tool_calls WHERE tool_calls.agent = agents.number) \
+                   FROM agents JOIN recipes ON recipes.agent = agents.number \
+                   WHERE session_status IN ('active', 'dormant') ORDER BY number";
+        all(&connection, sql, |row| {
+            let (id, parent, recipe) = (row.get(0)?, row.get(1)?, json(row, 2)?);
+            Ok(Self { id, parent, recipe, calls: row.get(3)? })
+        })
+        .ok()
+    }
+}
+
 impl Kept {
     /// What is on the disk now; `None` where there is no database.
     pub fn read(disk: &Disk) -> Option<Result<Self, String>> {

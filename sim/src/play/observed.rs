@@ -1,6 +1,7 @@
 //! What can be observed of a run from outside while it goes on, in the order in which it happened.
 //! Whoever observes adds; the invariants take. It changes nothing in the run.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use nexus3::event::{Event, Seq};
 use nexus3::rpc::wire::ErrorObject;
 use serde_json::Value;
 
+use crate::disk::OperationKind;
 use crate::scenario::Pace;
 
 /// One thing that was observed.
@@ -35,6 +37,11 @@ pub enum Observation {
     StreamEnded {
         stream: StreamId,
         end: StreamEnd,
+    },
+    /// The server used something on its disk, by its path without links.
+    Touched {
+        kind: OperationKind,
+        path: PathBuf,
     },
 }
 

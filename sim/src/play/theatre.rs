@@ -14,7 +14,7 @@ use turmoil::Sim;
 use super::client::{Client, Desk};
 use super::crash::Loss;
 use super::models::Watching;
-use super::observed::Observed;
+use super::observed::{Observation, Observed};
 use super::observer::{Heard, Observer};
 use super::server::{Around, ProcessState, SCRIPT, ServerHost};
 use super::transcript::Transcript;
@@ -71,7 +71,7 @@ impl Theatre {
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, aliases(scenario)));
-        let (observed, traffic) = (Observed::default(), Traffic::default());
+        let (observed, traffic) = (watched(&disk), Traffic::default());
         let watching =
             Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
@@ -316,6 +316,21 @@ impl Theatre {
         .map(|path| path.display().to_string())
         .collect()
     }
+}
+
+/// Has the invariants hear of what is used on the disk, but for what is the server's own: that it uses
+/// all the time, and only its token is a secret to those who use files.
+fn watched(disk: &Disk) -> Observed {
+    let observed = Observed::default();
+    let seen = observed.clone();
+    disk.watch(move |operation| {
+        let is_token = operation.path.extension().is_some_and(|extension| extension == "token");
+        if is_token || !files::is_below(operation.path, HOME) {
+            let (kind, path) = (operation.kind, operation.path.to_owned());
+            seen.add(Observation::Touched { kind, path });
+        }
+    });
+    observed
 }
 
 /// Models by the id that the host sees, with the alias that entries name.

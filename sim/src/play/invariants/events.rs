@@ -64,7 +64,8 @@ impl Check for Events {
             Observation::AskBegan { .. }
             | Observation::AskEnded { .. }
             | Observation::Asked(_)
-            | Observation::Answered(_) => Vec::new(),
+            | Observation::Answered(_)
+            | Observation::Touched { .. } => Vec::new(),
         }
     }
 

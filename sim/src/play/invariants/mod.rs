@@ -5,6 +5,7 @@
 mod answers; // one answer to each send
 mod budget; // how long a model request is
 mod bounds; // nothing is left, and no limit is exceeded
+mod ceiling; // nobody beyond what is theirs
 mod conversation; // a model request as messages
 mod durable; // what was told stays
 mod events; // streams tell everything once
@@ -123,6 +124,7 @@ impl Invariants {
             Box::new(once::Once::default()),
             Box::new(durable::Durable::new(scenario)),
             Box::new(events::Events::default()),
+            Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(schema::Schema::new()),

@@ -46,7 +46,8 @@ impl Check for Order {
             Observation::Answered(_)
             | Observation::StreamOpened(_)
             | Observation::Event { .. }
-            | Observation::StreamEnded { .. } => {}
+            | Observation::StreamEnded { .. }
+            | Observation::Touched { .. } => {}
         }
         Vec::new()
     }

@@ -138,7 +138,8 @@ impl Check for Window {
             | Observation::AskEnded { .. }
             | Observation::Answered(_)
             | Observation::StreamOpened(_)
-            | Observation::StreamEnded { .. } => Vec::new(),
+            | Observation::StreamEnded { .. }
+            | Observation::Touched { .. } => Vec::new(),
         }
     }
 
