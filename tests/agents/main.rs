@@ -13,6 +13,7 @@ mod agents_support;
 mod at_most_once;
 mod callers;
 mod cancel;
+mod ceilings;
 mod create;
 mod create_refused;
 mod destroy;

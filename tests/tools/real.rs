@@ -2,9 +2,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test prepares the directory it works in")]
 
-use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use nexus3::tool::Tools;
 use nexus3::tool::workplace::Workplace;
@@ -74,4 +75,74 @@ async fn nothing_leads_out_on_the_real_disk() {
     let through = place.call("read_file", json!({"path": "src/Grüße.txt/x"})).await;
     let expected = "`src/Grüße.txt/x` is not a directory, or leads through something that is none";
     assert_eq!(through, Err(expected.to_owned()));
+}
+
+const SWAPS: usize = 100_000;
+const TRIES_MAX: usize = 10_000;
+
+/// Takes away what is at `path`, a link or a directory that a call made meanwhile, until something else
+/// is put there.
+fn instead(path: &Path, put: impl Fn() -> io::Result<()>) {
+    for _ in 0..TRIES_MAX {
+        let is_dir = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        // It may be gone, or another by now: then the next try meets that.
+        let _ = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        if put().is_ok() {
+            return;
+        }
+    }
+    panic!("a swap is never done");
+}
+
+/// A directory is there, then a link that leads out, then the directory again, as fast as the disk can.
+#[tokio::test]
+async fn nothing_outside_is_used_while_a_directory_is_swapped_for_a_link() {
+    let dir = tempfile::tempdir().expect("there is room for a temporary directory");
+    let top = fs::canonicalize(dir.path()).expect("it is there");
+    let (cwd, outside) = (top.join("work"), top.join("outside"));
+    for place in [&cwd.join("dir"), &outside] {
+        fs::create_dir_all(place).expect("a directory is made");
+        fs::write(place.join("file"), "text").expect("a file is written");
+    }
+    fs::write(outside.join("file"), "SECRET").expect("a file is written");
+    let world = real::world().expect("a test runs in a runtime");
+    let tools = Tools::new();
+    let workplace = tools.workplace(&world, &confined_to(cwd.clone()));
+    let swapping = std::thread::spawn(move || {
+        let (swapped, away) = (cwd.join("dir"), cwd.join("away"));
+        for _ in 0..SWAPS {
+            fs::rename(&swapped, &away).expect("it is moved away");
+            instead(&swapped, || symlink("../outside", &swapped));
+            instead(&swapped, || fs::rename(&away, &swapped));
+        }
+    });
+    let (mut done, mut refused) = (0, 0);
+    while !swapping.is_finished() || done == 0 {
+        for (tool, arguments) in [
+            ("read_file", json!({"path": "dir/file"})),
+            ("write_file", json!({"path": "dir/file", "content": "mine"})),
+            ("append_file", json!({"path": "dir/file", "content": "more"})),
+            ("write_file", json!({"path": "dir/new/file", "content": "mine"})),
+            ("search_text", json!({"path": "dir", "pattern": "SECRET"})),
+            ("list_directory", json!({"path": "dir", "all": true})),
+            (
+                "rename",
+                json!({"source": "dir/new/file", "destination": "dir/moved", "overwrite": true}),
+            ),
+        ] {
+            match run(&tools, &workplace, tool, arguments).await {
+                Ok(text) => {
+                    assert!(!text.contains(":SECRET"), "{tool}: {text}");
+                    assert!(!text.contains("\tSECRET"), "{tool}: {text}");
+                    done += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    swapping.join().expect("every swap succeeds");
+    let left: Vec<_> =
+        fs::read_dir(&outside).expect("it is there").map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"], "after {done} calls, and {refused} that were refused");
+    assert_eq!(fs::read_to_string(outside.join("file")).expect("it is there"), "SECRET");
 }
