@@ -1,8 +1,10 @@
-//! The `[[program]]` entries of a scenario as programs of its machine.
+//! The `[[program]]` entries of a scenario as programs of its machine: they are held to what they were
+//! granted, as a kernel would.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use nexus3::world::{BoxFuture, Exit};
+use nexus3::world::{self, BoxFuture, Confinement, Exit};
 use regex::Regex;
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
@@ -16,11 +18,27 @@ pub fn acting(disk: &Disk, programs: &[Program]) -> Acting {
     let (disk, programs) = (disk.clone(), programs.to_vec());
     let fs = Arc::new(disk.clone());
     Acting::new(fs, move |name, started| {
-        let mut words = vec![name.to_string_lossy().into_owned()];
-        words.extend(started.arguments.iter().map(|word| word.to_string_lossy().into_owned()));
+        let words = words(&name.to_string_lossy(), started);
         let entry = programs.iter().find(|program| fits(&program.run, &words))?;
         Some(Arc::new(Entry { program: entry.clone(), disk: disk.clone() }) as Arc<dyn Act>)
     })
+}
+
+/// The program and its arguments as its caller gave them: what the server puts before the subcommand
+/// of `git`, and the options that keep drivers away, are nobody's wish.
+fn words(name: &str, started: &world::Program) -> Vec<String> {
+    let given = started.arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let mut words = vec![name.to_owned()];
+    if name != "git" {
+        words.extend(given);
+        return words;
+    }
+    let mut given = given.skip_while(|word| word == "--no-pager").peekable();
+    while given.next_if(|word| word == "-c").is_some() {
+        given.next();
+    }
+    words.extend(given.filter(|word| word != "--no-ext-diff" && word != "--no-textconv"));
+    words
 }
 
 fn fits(run: &Run, words: &[String]) -> bool {
@@ -42,14 +60,28 @@ impl Act for Entry {
     fn play(&self, stage: Stage) -> BoxFuture<'static, Exit> {
         let (program, disk) = (self.program.clone(), self.disk.clone());
         Box::pin(async move {
+            // A reader that went away is the server's business.
+            let _ = stage.stdout.lock().await.write_all(program.stdout.as_bytes()).await;
+            let _ = stage.stderr.lock().await.write_all(program.stderr.as_bytes()).await;
             match program.takes {
                 Takes::Time(time) => sleep(time.0).await,
                 Takes::Forever => std::future::pending().await,
             }
+            let confinement = &stage.program.confinement;
+            if let Some(path) = program.writes.keys().find(|path| !may_write(confinement, path)) {
+                let refusal = format!("{}: Permission denied\n", path.display());
+                let _ = stage.stderr.lock().await.write_all(refusal.as_bytes()).await;
+                return Exit::Code(1);
+            }
             files::put(&disk, &program.writes).expect("a scenario's files can be written");
-            // A reader that went away is the server's business.
-            let _ = stage.stdout.lock().await.write_all(program.stdout.as_bytes()).await;
             Exit::Code(program.exit.into())
         })
+    }
+}
+
+fn may_write(confinement: &Confinement, path: &Path) -> bool {
+    match confinement {
+        Confinement::None => true,
+        Confinement::Landlock { write, .. } => write.iter().any(|root| path.starts_with(root)),
     }
 }

@@ -11,7 +11,7 @@ use nexus3::config::{self, Source};
 use nexus3::logs::Detail;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
-use nexus3::world::World;
+use nexus3::world::{Programs, World};
 use secrecy::SecretString;
 
 use super::exchanges::Watched;
@@ -20,7 +20,7 @@ use super::programs;
 use super::transcript::Transcript;
 use crate::disk::Disk;
 use crate::hosts::now;
-use crate::machine::{HOME, Machine, Raised, SplitMix, TurmoilNet, VirtualClock};
+use crate::machine::{Acting, HOME, Machine, Raised, SplitMix, TurmoilNet, VirtualClock};
 use crate::scenario::{SERVER, Scenario, ServeFlag};
 
 /// Where the server finds its models with `wire = "script"`.
@@ -31,7 +31,8 @@ pub struct ServerHost {
     seed: u64,
     config: String,
     env: BTreeMap<String, String>,
-    programs: Vec<crate::scenario::Program>,
+    /// The programs of all its starts.
+    pub programs: Arc<Acting>,
     pub disk: Disk,
     pub clock: VirtualClock,
     /// Counts the server's connections over all its starts.
@@ -89,8 +90,8 @@ impl ServerHost {
         Self {
             seed,
             config: scenario.config_json(models).to_string(),
-            env: scenario.env.clone(),
-            programs: scenario.programs.clone(),
+            env: environment(&scenario.env),
+            programs: Arc::new(programs::acting(&disk, &scenario.programs)),
             disk,
             clock,
             net,
@@ -175,7 +176,7 @@ impl ServerHost {
             net: Arc::new(self.net.clone()),
             clock: self.clock.clone(),
             disk: self.disk.clone(),
-            programs: Arc::new(programs::acting(&self.disk, &self.programs)),
+            programs: Arc::clone(&self.programs) as Arc<dyn Programs>,
             signals,
             vars: self.env.clone(),
         };
@@ -183,6 +184,12 @@ impl ServerHost {
         let http = Arc::new(Watched::new(world.http, self.observed.clone()));
         World { http, ..world }
     }
+}
+
+/// What the server is started with: a scenario's programs are found unless it wants otherwise.
+fn environment(given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let path = ("PATH".to_owned(), "/usr/bin".to_owned());
+    std::iter::once(path).chain(given.clone()).collect()
 }
 
 /// What went wrong and why, as `nexus3 serve` prints it but for the words of libraries: those change

@@ -106,6 +106,8 @@ pub(super) struct ProgramForm {
     pub(super) run: RunForm,
     #[serde(default)]
     pub(super) stdout: String,
+    #[serde(default)]
+    pub(super) stderr: String,
     /// The exit code.
     #[serde(default)]
     pub(super) exit: u8,

@@ -99,6 +99,7 @@ pub enum ServeFlag {
 pub struct Program {
     pub run: Run,
     pub stdout: String,
+    pub stderr: String,
     pub exit: u8,
     pub takes: Takes,
     pub writes: Files,
@@ -264,7 +265,7 @@ fn check_models(root: &Place<'_>, entries: &[Entry]) {
 }
 
 fn program(place: &Place<'_>, form: ProgramForm) -> Program {
-    let ProgramForm { run, stdout, exit, takes, writes } = form;
+    let ProgramForm { run, stdout, stderr, exit, takes, writes } = form;
     Program {
         run: match run {
             RunForm::Exactly(arguments) => Run::Exactly(arguments),
@@ -276,6 +277,7 @@ fn program(place: &Place<'_>, form: ProgramForm) -> Program {
             }
         },
         stdout,
+        stderr,
         exit,
         takes: match takes {
             None => Takes::Time(Time(Duration::ZERO)),

@@ -47,6 +47,7 @@ fn the_example_becomes_what_it_says() {
     let program = Program {
         run: Run::Exactly(vec!["make".to_owned(), "test".to_owned()]),
         stdout: "ok\n".to_owned(),
+        stderr: String::new(),
         exit: 0,
         takes: Takes::Time(time("3s")),
         writes: Files::from([("/project/out.txt".into(), text("done"))]),

@@ -56,6 +56,9 @@ impl Check for Bounds {
 
     fn at_end(&mut self, seen: &Seen<'_>, end: &End<'_>) -> Vec<String> {
         let mut found = self.after_step(seen);
+        if seen.processes > 0 {
+            found.push(format!("{} processes of programs are left", seen.processes));
+        }
         found.extend(end.survey.and_then(|survey| survey.trouble.clone()));
         let left_behind = end.left_behind.iter().flatten();
         found.extend(left_behind.map(|path| format!("{path} was left behind")));
@@ -72,6 +75,9 @@ fn held(seen: &Seen<'_>) -> Vec<String> {
     }
     if handles > 0 {
         found.push(format!("{handles} files of the stopped server are open"));
+    }
+    if seen.processes > 0 {
+        found.push(format!("{} processes of the stopped server run", seen.processes));
     }
     found
 }
@@ -110,6 +116,9 @@ mod tests {
         assert_eq!(check(ProcessState::Up), Vec::<String>::new());
         let open = ["1 connections of the stopped server are open"];
         assert_eq!(check(ProcessState::Stopped), open);
+        let run = Run { processes: 2, server: ProcessState::Stopped, ..Run::default() };
+        let running = ["2 processes of the stopped server run"];
+        assert_eq!(bounds().after_step(&run.seen()), running);
     }
 
     #[test]
@@ -120,5 +129,8 @@ mod tests {
         let end = End { survey: Some(&busy), left_behind };
         let found = bounds().at_end(&Run::default().seen(), &end);
         assert_eq!(found, ["scout does not come to rest", "/home/x.token was left behind"]);
+        let quiet = End { survey: None, left_behind: None };
+        let found = bounds().at_end(&Run { processes: 1, ..Run::default() }.seen(), &quiet);
+        assert_eq!(found, ["1 processes of programs are left"]);
     }
 }

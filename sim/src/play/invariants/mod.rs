@@ -12,6 +12,7 @@ mod events; // streams tell everything once
 mod journal; // kept events as turns
 mod once; // no effect twice
 mod order; // one turn at a time, in order
+mod programs; // nothing is started that may not be
 mod pairs; // each tool call with its result
 mod schema; // answers and events as published
 mod sound; // what the database alone must keep
@@ -21,6 +22,7 @@ mod window; // no request too long, no secret anywhere
 use std::collections::BTreeSet;
 use std::fmt;
 
+use nexus3::world::Program;
 use secrecy::SecretString;
 
 use super::checker::Survey;
@@ -42,6 +44,10 @@ pub struct Seen<'a> {
     /// Connections that the server has open, and how many of them it accepted.
     pub connections: usize,
     pub accepted: usize,
+    /// Processes of programs that run.
+    pub processes: usize,
+    /// All programs that were started.
+    pub programs: Vec<Program>,
     pub sendings: &'a [Sending],
     /// All calls of clients, in the order in which they were made.
     pub calls: &'a [Made],
@@ -127,6 +133,7 @@ impl Invariants {
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
+            Box::new(programs::Started),
             Box::new(schema::Schema::new()),
         ];
         Self { checks, found: Vec::new() }

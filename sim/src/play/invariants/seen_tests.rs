@@ -9,6 +9,7 @@ use nexus3::event::{Ended, Event, What};
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Usage;
 use nexus3::rpc::wire::ErrorObject;
+use nexus3::world::Program;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -29,6 +30,8 @@ pub struct Run {
     pub server: ProcessState,
     pub connections: usize,
     pub accepted: usize,
+    pub processes: usize,
+    pub programs: Vec<Program>,
     pub sendings: Vec<Sending>,
     pub calls: Vec<Made>,
     pub raw: Vec<String>,
@@ -46,6 +49,8 @@ impl Default for Run {
             server: ProcessState::Up,
             connections: 0,
             accepted: 0,
+            processes: 0,
+            programs: Vec::new(),
             sendings: Vec::new(),
             calls: Vec::new(),
             raw: Vec::new(),
@@ -65,6 +70,8 @@ impl Run {
             server: self.server,
             connections: self.connections,
             accepted: self.accepted,
+            processes: self.processes,
+            programs: self.programs.clone(),
             sendings: &self.sendings,
             calls: &self.calls,
             raw: &self.raw,
