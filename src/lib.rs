@@ -31,7 +31,10 @@
 //! 10. A path that a model gives is decided on in one place, [`tool::place`], as what it resolves to,
 //!     and then opened from a handle without following a link. Files are only used off the async
 //!     threads.
-//! 11. No request to a model is longer than it takes: `agent::context` builds every one, off the path
+//! 11. A program is started through a supervisor, a hidden command of our own binary, which ends all
+//!     that the program has started once the server lets go of it or dies. Below `yolo` the kernel
+//!     holds it to its agent's paths, and an agent goes only after its programs.
+//! 12. No request to a model is longer than it takes: `agent::context` builds every one, off the path
 //!     of everything else, and leaves out or sums up what does not fit.
 
 pub mod cli; // the command line

@@ -87,7 +87,10 @@ async fn every_parameter_shows_in_the_agent() {
             {"role": "user", "content": "Go."},
         ])
     );
-    assert_eq!(tool_names(&call.request), every_tool_but(&["sleep"]));
+    assert_eq!(
+        tool_names(&call.request),
+        every_tool_but(&["exec", "run_python", "shell_UNSAFE", "git", "sleep"])
+    );
     let helper = stage.entry(&agent_id("helper")).await;
     assert_eq!(stage.entry(&boss).await.child_count, 1);
     let shown = |name: &str| cwd.join(name).display().to_string();

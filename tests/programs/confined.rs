@@ -52,11 +52,11 @@ async fn a_program_has_no_descriptors_but_its_pipes() {
     assert_eq!(said, "0\n1\n2\n3\n", "the fourth is the listing itself");
 }
 
-fn granted(read: &[PathBuf], write: &[PathBuf]) -> Confinement {
+fn granted(read: &[&Path], write: &[&Path]) -> Confinement {
     let system = ["/usr", "/bin", "/lib", "/lib64", "/etc"].map(PathBuf::from);
     Confinement::Landlock {
-        read: system.into_iter().chain(read.iter().cloned()).collect(),
-        write: write.iter().cloned().chain(["/dev/null".into()]).collect(),
+        read: system.into_iter().chain(read.iter().map(PathBuf::from)).collect(),
+        write: write.iter().map(PathBuf::from).chain(["/dev/null".into()]).collect(),
         execute: Execute::Readable,
     }
 }
@@ -84,7 +84,8 @@ async fn a_confined_program_reaches_what_it_was_granted_and_nothing_else() {
         fs::write(directory.join("file"), "text\n").expect("a file is written");
     }
     std::os::unix::fs::symlink(&secret, scratch.join("link")).expect("a link is made");
-    let grants = || granted(&[shown.clone(), scratch.join("link")], &[inside.clone()]);
+    let link = scratch.join("link");
+    let grants = || granted(&[&shown, &link], &[&inside]);
     let (done, refused) = (true, false);
     for (script, expected) in [
         ("cat file ../shown/file > copy && rm copy", done),
@@ -120,8 +121,7 @@ async fn a_program_that_may_execute_itself_alone_starts_nothing() {
     if !is_confining(&scratch).await {
         return;
     }
-    let Confinement::Landlock { read, write, .. } = granted(&[scratch.clone()], &[scratch.clone()])
-    else {
+    let Confinement::Landlock { read, write, .. } = granted(&[&scratch], &[&scratch]) else {
         unreachable!("it was made like this")
     };
     fs::copy("/bin/ls", scratch.join("own")).expect("a program is copied");

@@ -15,7 +15,7 @@ use crate::policy::{Leave, Permissions};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Git {
-    /// The arguments of git, as in ["log", "--oneline", "-n5"].
+    /// The arguments of git, each for itself: the subcommand first.
     args: Vec<String>,
     /// After how many seconds it is ended.
     #[serde(default = "seconds")]

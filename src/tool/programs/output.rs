@@ -14,6 +14,8 @@ use crate::limits::{
 use crate::world::Exit;
 
 const PIECE_BYTES: usize = 16 * 1024;
+/// Lines of both outputs: the rest is for what is written around them.
+const LINES: usize = RESULT_LINES_MAX - 10;
 
 /// The beginning and the end of an output.
 #[derive(Debug, Default)]
@@ -69,6 +71,11 @@ impl Kept {
         self.head.len() + self.tail.len()
     }
 
+    fn lines(&self) -> usize {
+        // The last one may have no end.
+        self.head.iter().chain(&self.tail).filter(|byte| **byte == b'\n').count() + 1
+    }
+
     /// The text in at most so many bytes and lines, with a note where some are missing. Bytes that
     /// are no text are replaced.
     fn text(mut self, bytes_max: usize, lines_max: usize) -> String {
@@ -110,18 +117,23 @@ fn joined(first: &str, missing: u64, last: &str) -> String {
     )
 }
 
+/// What one of two outputs gets of a whole: half, and what the other does not need.
+fn share(own: usize, other: usize, whole: usize) -> usize {
+    own.min((whole / 2).max(whole.saturating_sub(other)))
+}
+
 impl Told {
     /// What the caller gets: both outputs, where there are any, and how it ended.
     pub(super) fn output(self) -> ToolOutput {
         const BYTES: usize = RESULT_BYTES_MAX - RESULT_NOTES_BYTES_MAX;
-        // Each may have half, and what the other does not need.
-        let for_errors =
-            self.errors.len().min((BYTES / 2).max(BYTES.saturating_sub(self.output.len())));
-        let lines = RESULT_LINES_MAX / 2 - 10;
+        let (of_output, of_errors) = (self.output.lines(), self.errors.lines());
+        let bytes = share(self.errors.len(), self.output.len(), BYTES);
+        let lines = share(of_errors, of_output, LINES);
         let mut told = String::new();
-        for (name, kept, bytes) in
-            [("stdout", self.output, BYTES - for_errors), ("stderr", self.errors, for_errors)]
-        {
+        for (name, kept, bytes, lines) in [
+            ("stdout", self.output, BYTES - bytes, LINES - lines),
+            ("stderr", self.errors, bytes, lines),
+        ] {
             if !kept.is_empty() {
                 let _ = writeln!(told, "{name}:");
                 told.push_str(&kept.text(bytes, lines));

@@ -2,7 +2,7 @@
 //! level allows it, and reaches nothing that is closed. It looks at what the machine was asked to start
 //! and at how agents were made, never at what the policy decided.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nexus3::policy::Level;
 use nexus3::world::{Confinement, Execute, Program};
@@ -51,7 +51,7 @@ fn wrong(program: &Program, highest: Level) -> Vec<String> {
         }
         Confinement::Landlock { read, write, execute } => {
             let grants = read.iter().chain(write);
-            let reached = grants.filter_map(|path| reached(path));
+            let reached = grants.filter_map(|path| in_closed(path));
             let mut found: Vec<String> =
                 reached.map(|closed| format!("{name} was granted something in {closed}")).collect();
             // Nobody can confirm anything yet, so only what looks is started.
@@ -66,7 +66,7 @@ fn wrong(program: &Program, highest: Level) -> Vec<String> {
 }
 
 /// What closed directory a granted path is in, or holds.
-fn reached(path: &PathBuf) -> Option<&'static str> {
+fn in_closed(path: &Path) -> Option<&'static str> {
     if DEVICES.iter().any(|device| path == Path::new(device)) {
         return None;
     }
@@ -77,6 +77,8 @@ fn reached(path: &PathBuf) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn git(read: &[&str], write: &[&str], execute: Execute) -> Program {
