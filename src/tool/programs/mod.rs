@@ -229,6 +229,9 @@ fn not_started(program: &str, error: &io::Error) -> String {
         io::ErrorKind::NotFound => format!("There is no program {program} on this machine."),
         io::ErrorKind::PermissionDenied => format!("{program} may not be executed."),
         io::ErrorKind::ArgumentListTooLong => format!("The arguments of {program} are too long."),
+        io::ErrorKind::UnexpectedEof => format!(
+            "{program} was lost, since its supervisor was killed: whether it had an effect is not known."
+        ),
         io::ErrorKind::Unsupported => format!(
             "{program} was not started: this machine cannot keep it from starting other programs."
         ),
