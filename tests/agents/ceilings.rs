@@ -171,15 +171,15 @@ impl Yard {
         let mut found = Vec::new();
         for listed in &agents {
             let child = &listed.agent.facts().id;
-            let mut above = listed.family.parent.clone();
+            let mut above = &listed.family.parent;
             while let Some(ancestor) = above {
-                let Some(parent) = of(&ancestor) else { break };
+                let Some(parent) = of(ancestor) else { break };
                 let pair = (&*listed.agent.permissions(), &*parent.agent.permissions());
                 let beyond = self.excess(pair.0, pair.1);
                 found.extend(
                     beyond.into_iter().map(|what| format!("{child} beyond {ancestor}: {what}")),
                 );
-                above.clone_from(&parent.family.parent);
+                above = &parent.family.parent;
             }
         }
         found
