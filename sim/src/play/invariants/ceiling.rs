@@ -16,6 +16,8 @@ use crate::scenario::Scenario;
 /// What the server reads in working directories for itself.
 const PROMPTS: [&str; 3] = ["NEXUS.md", "AGENTS.md", "CLAUDE.md"];
 const SYSTEM: [&str; 4] = ["/proc", "/sys", "/dev", HOME];
+/// The methods that change what an agent may do.
+const CHANGES: [&str; 2] = ["set_permissions", "set_cwd"];
 /// How tools call what is not yet in its place.
 const TEMP: &str = ".nexus3-";
 
@@ -141,8 +143,15 @@ impl Check for Ceiling {
     }
 
     fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
-        let Observation::Touched { kind, path } = observation else {
-            return Vec::new();
+        let (kind, path) = match observation {
+            Observation::Touched { kind, path } => (kind, path),
+            Observation::Answered(answer) if CHANGES.contains(&answer.method.as_str()) => {
+                // What was told holds: nobody uses what it had before.
+                self.look(seen);
+                self.before.clone_from(&self.grants);
+                return Vec::new();
+            }
+            _ => return Vec::new(),
         };
         let what = match kind {
             // To look where a path leads, and to hold a directory, is no use of it.
