@@ -29,13 +29,16 @@
 //!    [`store`]; events are published, callers are answered, models asked and tools run only after
 //!    it. An event has its `seq` from that commit, so the order of commits is the order of events.
 //! 10. A path that a model gives is decided on in one place, [`tool::place`], as what it resolves to,
-//!     and then opened from a handle without following a link. Files are only used off the async
-//!     threads.
+//!     by the agent's [`policy::Rights`], and then opened from a handle without following a link. Files
+//!     are only used off the async threads.
 //! 11. A program is started through a supervisor, a hidden command of our own binary, which ends all
 //!     that the program has started once the server lets go of it or dies. Below `yolo` the kernel
 //!     holds it to its agent's paths, and an agent goes only after its programs.
 //! 12. No request to a model is longer than it takes: `agent::context` builds every one, off the path
 //!     of everything else, and leaves out or sums up what does not fit.
+//! 13. No agent may what its parent may not: rights are computed below the parent's, and whoever changes
+//!     an agent's changes those of all below it in the same commit. A call that runs and one that is
+//!     only explained are decided on by the same code.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side
