@@ -62,7 +62,7 @@ fn granted(read: &[&Path], write: &[&Path]) -> Confinement {
 }
 
 /// Whether this kernel confines anything: a test says so where it does not.
-async fn is_confining(scratch: &Path) -> bool {
+pub async fn is_confining(scratch: &Path) -> bool {
     let secret = scratch.join("probe");
     fs::write(&secret, "x").expect("a file is written");
     let (said, _) = run(&format!("cat '{}'", secret.display()), scratch, granted(&[], &[])).await;
