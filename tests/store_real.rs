@@ -58,6 +58,7 @@ fn created(number: u64) -> Write {
         root: None,
         write_paths: vec![],
         disabled_tools: vec![],
+        enabled_tools: vec![],
         session_allowances: None,
         ceiling: None,
         model: "m".into(),

@@ -17,6 +17,8 @@ pub struct Grant {
     pub root: PathBuf,
     /// Those of the preset, and what was disabled since.
     pub disabled_tools: BTreeSet<String>,
+    /// Those of the preset's that were enabled for this agent.
+    pub enabled_tools: BTreeSet<String>,
     /// Where a sandboxed agent may write; empty is nowhere.
     pub write_paths: Vec<PathBuf>,
     pub allowances: Allowances,
@@ -26,6 +28,7 @@ impl Grant {
     pub fn new(preset: Arc<Preset>, cwd: PathBuf, write_paths: Vec<PathBuf>) -> Self {
         Self {
             disabled_tools: preset.disabled_tools.clone(),
+            enabled_tools: BTreeSet::new(),
             preset,
             root: cwd.clone(),
             cwd,
@@ -136,12 +139,15 @@ impl Permissions {
         let mut disabled_tools = preset.disabled_tools.clone();
         disabled_tools.extend(disable.iter().cloned());
         disabled_tools.retain(|tool| !enable.contains(tool));
+        let enabled_tools = enable.iter().filter(|tool| preset.disabled_tools.contains(*tool));
+        let enabled_tools = enabled_tools.cloned().collect();
         let stays_sandboxed = self.level() == Level::Sandboxed && preset.level == Level::Sandboxed;
         let grant = Grant {
             preset: Arc::clone(preset),
             cwd: self.grant.cwd.clone(),
             root: if stays_sandboxed { self.grant.root.clone() } else { self.grant.cwd.clone() },
             disabled_tools,
+            enabled_tools,
             write_paths: match preset.writes {
                 WriteRule::ListedInCwd => self.grant.write_paths.clone(),
                 WriteRule::ByLevel | WriteRule::Never => Vec::new(),

@@ -304,6 +304,7 @@ fn record(facts: &Facts, kit: &Kit, parent: Option<AgentId>) -> AgentRecord {
             cwd: granted.cwd,
             write_paths: granted.write_paths,
             disabled_tools: granted.disabled_tools,
+            enabled_tools: granted.enabled_tools,
             system_prompt: Arc::clone(&kit.preamble.system),
             system_prompt_path: kit.preamble.path.clone(),
             root: granted.root,

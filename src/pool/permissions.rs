@@ -213,6 +213,7 @@ pub(super) fn granted(permissions: &Permissions) -> Granted {
         root: (grant.root != grant.cwd).then(|| grant.root.clone()),
         write_paths: grant.write_paths.clone(),
         disabled_tools: grant.disabled_tools.iter().cloned().collect(),
+        enabled_tools: grant.enabled_tools.iter().cloned().collect(),
         session_allowances: (grant.allowances != Allowances::default())
             .then(|| grant.allowances.clone()),
         ceiling: permissions.ceiling().map(|ceiling| Rights::clone(ceiling)),

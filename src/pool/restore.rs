@@ -138,6 +138,8 @@ impl Pool {
         let mut grant = Grant::new(Arc::clone(preset), cwd.clone(), recipe.write_paths.clone());
         grant.root = recipe.root.clone().unwrap_or(cwd);
         grant.disabled_tools.extend(recipe.disabled_tools.iter().cloned());
+        grant.enabled_tools.extend(recipe.enabled_tools.iter().cloned());
+        grant.disabled_tools.retain(|tool| !recipe.enabled_tools.contains(tool));
         grant.allowances = recipe.session_allowances.clone().unwrap_or_default();
         let created_at = record.created_at.parse().map_err(|_| RestoreError::Unreadable)?;
         let draft = Draft {

@@ -118,6 +118,9 @@ pub struct Recipe {
     pub cwd: PathBuf,
     pub write_paths: Vec<PathBuf>,
     pub disabled_tools: Vec<String>,
+    /// Those that its preset disables and somebody enabled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enabled_tools: Vec<String>,
     pub system_prompt: Arc<str>,
     /// The nearest of the files that the prompt was made from.
     #[serde(default)]
@@ -140,6 +143,7 @@ pub struct Granted {
     pub root: Option<PathBuf>,
     pub write_paths: Vec<PathBuf>,
     pub disabled_tools: Vec<String>,
+    pub enabled_tools: Vec<String>,
     pub session_allowances: Option<Allowances>,
     pub ceiling: Option<Rights>,
 }

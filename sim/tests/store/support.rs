@@ -184,6 +184,7 @@ pub fn record(id: &str, parent: Option<&str>) -> AgentRecord {
             root: None,
             write_paths: vec!["/project/out".into()],
             disabled_tools: vec!["bash".into()],
+            enabled_tools: vec!["echo".into()],
             session_allowances: None,
             ceiling: None,
             model: "m".into(),
