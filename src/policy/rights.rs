@@ -149,6 +149,17 @@ impl Rights {
         }
     }
 
+    /// Whether whoever has these instead of `before` may less: what it began with those is to end. Where
+    /// it works is no matter: a program that was started keeps its place.
+    pub fn take_from(&self, before: &Self) -> bool {
+        let tools = self.tool_roots.keys().chain(before.tool_roots.keys()).map(String::as_str);
+        let mut tools = tools.chain([""]);
+        self.level < before.level
+            || !tools.all(|tool| before.roots_of(tool).is_within(self.roots_of(tool)))
+            || !self.blocked.iter().all(|path| before.is_blocked(path))
+            || !self.disabled_tools.is_subset(&before.disabled_tools)
+    }
+
     /// Whether `above` may all that these allow, if need be with a confirmation.
     pub fn is_within(&self, above: &Self) -> bool {
         let tools = self.tool_roots.keys().chain(above.tool_roots.keys());

@@ -138,3 +138,23 @@ fn an_agent_never_may_more_than_its_parent() {
     assert_eq!(grandchild.rights().send, SendRule::ParentOnly);
     assert!(!grandchild.rights().may_create && !grandchild.rights().may_write());
 }
+
+#[test]
+fn what_takes_something_from_an_agent_is_known() {
+    let trusted = alone(built_in("trusted"));
+    let allowed = |paths_: &[&str]| PresetConfig {
+        allowed_paths: Some(paths(paths_)),
+        ..extending("trusted")
+    };
+    let narrow = alone(custom(allowed(&["/project"])));
+    assert!(!trusted.take_from(&trusted) && !trusted.take_from(&narrow), "nothing, or more");
+    assert!(narrow.take_from(&trusted), "places");
+    assert!(alone(custom(allowed(&["/etc"]))).take_from(&narrow), "places for others");
+    assert!(trusted.take_from(&alone(built_in("yolo"))), "a level");
+    let blocked = PresetConfig { blocked_paths: paths(&["/etc"]), ..extending("trusted") };
+    assert!(alone(custom(blocked)).take_from(&trusted), "a place by name");
+    let disabled_tools = [String::from("exec")].into();
+    assert!(alone(Grant { disabled_tools, ..built_in("trusted") }).take_from(&trusted), "a tool");
+    let moved = alone(Grant { cwd: "/etc".into(), ..built_in("trusted") });
+    assert!(!moved.take_from(&trusted), "to work elsewhere is no less");
+}

@@ -4,8 +4,8 @@
 use std::fmt::{self, Write};
 use std::io;
 
-use super::NO_CONFIRMER;
 use super::seen::Stale;
+use super::{NO_CONFIRMER, WITHDRAWN};
 use crate::limits::{FILE_READ_BYTES_MAX, PATH_CHARS_SHOWN_MAX};
 use crate::world::LinkRefused;
 
@@ -91,6 +91,8 @@ pub enum FileError {
     Failed { given: Given, kind: io::ErrorKind },
     #[error("`{argument}` is not valid: {why}")]
     Pattern { argument: &'static str, why: String },
+    #[error("{WITHDRAWN}")]
+    Withdrawn,
     /// Seen by nobody.
     #[error("nobody waits for this call any more")]
     Unwanted,
@@ -125,6 +127,7 @@ impl FileError {
             | Self::PastEnd { .. }
             | Self::Failed { .. }
             | Self::Pattern { .. }
+            | Self::Withdrawn
             | Self::Unwanted => false,
         }
     }

@@ -59,6 +59,9 @@ pub const PARALLEL_ARGUMENT: &str = "_parallel";
 const NO_CONFIRMER: &str =
     "it needs a confirmation, and nobody is there to give one (no_confirmer)";
 
+/// What a model is told of a call that began when its agent could do more.
+const WITHDRAWN: &str = "It was ended: your permissions were reduced meanwhile.";
+
 /// What a tool gave back. An `Err` is shown to the model as a failed call, in these words.
 pub type ToolOutput = Result<String, String>;
 
@@ -130,6 +133,7 @@ impl<T: OnFiles> Tool for FileTool<T> {
 
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
         workplace.run(T::NAME, T::EFFECT, move |site| {
+            site.check_enabled().map_err(|error| error.to_string())?;
             let permitted = decide::paths(site, T::NAME, T::PATHS, &arguments);
             permitted.map_err(|decision| decision.reason)?;
             let arguments: T = schema::typed(T::NAME, arguments)?;

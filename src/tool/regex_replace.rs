@@ -41,8 +41,10 @@ impl OnFiles for RegexReplace {
     fn work(self, site: &Site) -> Result<String, FileError> {
         let Self { path, pattern, replacement, count, ignore_case, multiline, dotall } = self;
         let wanted = PatternEdit { pattern, replacement, count, ignore_case, multiline, dotall };
-        change::edit(site, &Given::new(&path), |content| {
+        let edited = change::edit(site, &Given::new(&path), |content| {
             edit::regex_replace(content, &wanted, || site.check_wanted().is_ok())
-        })
+        });
+        // Where it gave up for that, that is what is told.
+        edited.or_else(|error| site.check_wanted().and(Err(error)))
     }
 }

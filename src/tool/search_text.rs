@@ -244,9 +244,11 @@ impl Search<'_> {
             ended: &mut self.ended,
         };
         let pieces = Pieces { site: self.site, content };
-        // The only error is the one of the reader, when nobody waits.
+        // The only error is the one of the reader, which asks the site.
         let searched = self.searcher.search_reader(self.matcher, pieces, &mut lines);
-        searched.map_err(|_| FileError::Unwanted)?;
+        if searched.is_err() {
+            self.site.check_wanted()?;
+        }
         self.files += usize::from(self.matches > before);
         Ok(())
     }

@@ -27,7 +27,7 @@ pub struct Workplace {
     chance: Arc<dyn Chance>,
     turns: Turns,
     /// A call takes what is here when its job begins.
-    rights: ArcSwap<Rights>,
+    mandate: ArcSwap<Mandate>,
     user_home: Option<PathBuf>,
     seen: Seen,
     programs: Arc<dyn Programs>,
@@ -35,6 +35,24 @@ pub struct Workplace {
     environment: Vec<(OsString, OsString)>,
     /// Its programs, until all of each is gone.
     running: TaskTracker,
+}
+
+/// What an agent may do, until somebody takes something of it.
+#[derive(Debug)]
+pub(super) struct Mandate {
+    rights: Arc<Rights>,
+    withdrawn: CancellationToken,
+}
+
+impl Mandate {
+    fn new(permissions: &Permissions) -> Self {
+        Self { rights: Arc::clone(permissions.rights()), withdrawn: CancellationToken::new() }
+    }
+
+    /// Cancelled once the agent may less than it could when this was its mandate.
+    pub(super) fn withdrawn(&self) -> &CancellationToken {
+        &self.withdrawn
+    }
 }
 
 /// Whose turn it is; all agents share it.
@@ -72,7 +90,7 @@ impl Workplace {
             blocking: Arc::clone(&world.blocking),
             chance: Arc::clone(&world.chance),
             turns,
-            rights: ArcSwap::new(Arc::clone(permissions.rights())),
+            mandate: ArcSwap::from_pointee(Mandate::new(permissions)),
             user_home: world.environment.home_dir(),
             seen: Seen::default(),
             programs: Arc::clone(&world.programs),
@@ -81,9 +99,16 @@ impl Workplace {
         }
     }
 
-    /// Has every job from the next one on done with these.
+    /// Has every job from the next one on done with these. What runs with more than that is to end.
     pub fn adopt(&self, permissions: &Permissions) {
-        self.rights.store(Arc::clone(permissions.rights()));
+        let before = self.mandate.swap(Arc::new(Mandate::new(permissions)));
+        if permissions.rights().take_from(&before.rights) {
+            before.withdrawn.cancel();
+        }
+    }
+
+    pub(super) fn mandate(&self) -> Arc<Mandate> {
+        self.mandate.load_full()
     }
 
     /// Waits until nothing of a program that a call has started is left. Calls end their programs when
@@ -123,8 +148,8 @@ impl Workplace {
             let unwanted = CancellationToken::new();
             let _waiting = unwanted.clone().drop_guard();
             let turn = workplace.turns.wait(effect).await;
-            let rights = workplace.rights.load_full();
-            let site = Site { workplace: Arc::clone(&workplace), rights, tool, unwanted };
+            let mandate = workplace.mandate();
+            let site = Site { workplace: Arc::clone(&workplace), mandate, tool, unwanted };
             let job = move || {
                 let done = job(&site);
                 // Held until here: a job that nobody waits for still holds a thread and handles.
@@ -139,15 +164,26 @@ impl Workplace {
 /// A workplace as one job sees it.
 pub struct Site {
     workplace: Arc<Workplace>,
-    rights: Arc<Rights>,
+    mandate: Arc<Mandate>,
     tool: &'static str,
     unwanted: CancellationToken,
 }
 
 impl Site {
-    /// Fails once nobody waits for the job. To be asked wherever one goes on for long.
+    /// Fails once nobody waits for the job, or its agent may less than when it began. To be asked
+    /// wherever one goes on for long.
     pub fn check_wanted(&self) -> Result<(), FileError> {
-        if self.unwanted.is_cancelled() { Err(FileError::Unwanted) } else { Ok(()) }
+        match (self.unwanted.is_cancelled(), self.mandate.withdrawn.is_cancelled()) {
+            (true, _) => Err(FileError::Unwanted),
+            (false, true) => Err(FileError::Withdrawn),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// Fails where the agent was deprived of the tool after the call was decided on.
+    pub(super) fn check_enabled(&self) -> Result<(), FileError> {
+        let is_disabled = self.rights().disabled_tools.contains(self.tool);
+        if is_disabled { Err(FileError::Withdrawn) } else { Ok(()) }
     }
 
     /// [`Paths::reading`].
@@ -185,32 +221,38 @@ impl Site {
     }
 
     pub fn cwd(&self) -> &Path {
-        &self.rights.cwd
+        &self.mandate.rights.cwd
     }
 
     /// Whether a path without links may be read.
     pub fn may_read(&self, resolved: &Path) -> bool {
-        self.rights.path(self.tool, Side::Read, resolved) == PathRule::Free
+        self.mandate.rights.path(self.tool, Side::Read, resolved) == PathRule::Free
+    }
+
+    /// Whether something may be put at a path without links, and nobody is asked.
+    pub(super) fn may_write_freely(&self, resolved: &Path) -> bool {
+        let rule = self.rights().path(self.tool, Side::Write, resolved);
+        matches!(rule, PathRule::Free | PathRule::Allowance)
     }
 
     /// Whether a path without links is closed to the agent, wherever it works.
     pub fn is_closed(&self, resolved: &Path) -> bool {
-        self.rights.is_blocked(resolved)
+        self.mandate.rights.is_blocked(resolved)
     }
 
     /// Whether something that is closed to the agent lies in a path without links.
     pub fn has_closed_within(&self, resolved: &Path) -> bool {
-        self.rights.has_blocked_within(resolved)
+        self.mandate.rights.has_blocked_within(resolved)
     }
 
     /// Where the agent may do what.
     pub(super) fn rights(&self) -> &Rights {
-        &self.rights
+        &self.mandate.rights
     }
 
     /// What the tool may read of all that the agent may.
     pub(super) fn roots(&self) -> &Roots {
-        self.rights.roots_of(self.tool)
+        self.mandate.rights.roots_of(self.tool)
     }
 
     pub(super) fn fs(&self) -> &dyn Fs {
@@ -233,14 +275,14 @@ impl Site {
 
     fn paths(&self) -> Paths<'_> {
         let Workplace { fs, user_home, .. } = self.workplace.as_ref();
-        let (rights, user_home) = (self.rights.as_ref(), user_home.as_deref());
+        let (rights, user_home) = (self.mandate.rights.as_ref(), user_home.as_deref());
         Paths { fs: fs.as_ref(), rights, tool: self.tool, user_home }
     }
 }
 
 impl std::fmt::Debug for Workplace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Workplace").field("rights", &self.rights).finish_non_exhaustive()
+        f.debug_struct("Workplace").field("mandate", &self.mandate).finish_non_exhaustive()
     }
 }
 

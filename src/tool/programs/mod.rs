@@ -9,7 +9,7 @@ mod output; // what is kept of what it says
 mod run_python;
 mod shell;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -71,6 +71,8 @@ enum Reach {
     Look,
 }
 
+const PATH: &str = "PATH";
+
 fn seconds() -> f64 {
     PROGRAM_SECONDS
 }
@@ -102,22 +104,35 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
 
     fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
         let workplace = Arc::clone(workplace);
+        // It was decided on just now, and may wait for its place: whatever is taken from the agent until
+        // then, or while the program runs, ends it.
+        let mandate = workplace.mandate();
         Box::pin(async move {
             let asked = typed::<T>(T::NAME, arguments)?.asked();
             let place = workplace.program_turn().await;
-            let (cwd, reach) = (asked.cwd.clone(), asked.reach);
-            let prepare = move |site: &Site| prepare(site, &cwd, reach);
+            let (cwd, reach, withdrawn) =
+                (asked.cwd.clone(), asked.reach, mandate.withdrawn().clone());
+            let prepare = move |site: &Site| {
+                if withdrawn.is_cancelled() {
+                    return Err(FileError::Withdrawn);
+                }
+                prepare(site, &cwd, reach)
+            };
             let prepared = workplace.run(T::NAME, Effect::None, prepare).await;
-            let (directory, confinement) = prepared.map_err(|error| error.to_string())?;
+            let prepared = prepared.map_err(|error| error.to_string())?;
             let (seconds, name) = (asked.seconds, asked.program.clone());
-            let program = asked.program(&workplace, directory, confinement);
-            let unwanted = CancellationToken::new();
-            let _waiting = unwanted.clone().drop_guard();
+            let program = asked.program(&workplace, prepared);
+            let ends = Ends {
+                late: Duration::from_secs_f64(seconds),
+                unwanted: CancellationToken::new(),
+                withdrawn: mandate.withdrawn().clone(),
+            };
+            let _waiting = ends.unwanted.clone().drop_guard();
             let programs = Arc::clone(workplace.programs());
             // A task of its own: whoever no longer waits for the result does not end the program by
             // that, and the agent waits for it before it goes.
             let kept = workplace.running().spawn(async move {
-                let kept = keep(programs.as_ref(), program, seconds, unwanted).await;
+                let kept = keep(programs.as_ref(), program, ends).await;
                 drop(place);
                 kept
             });
@@ -131,30 +146,62 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
 }
 
 impl Asked {
-    fn program(self, of: &Workplace, directory: PathBuf, confinement: Confinement) -> Program {
+    fn program(self, of: &Workplace, prepared: Prepared) -> Program {
         let extra = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let extra = extra.chain(prepared.path.map(|path| (PATH.into(), path)));
         Program {
             program: self.program.into(),
             arguments: self.arguments.into_iter().map(OsString::from).collect(),
-            directory,
+            directory: prepared.directory,
             environment: of.environment().iter().cloned().chain(extra).collect(),
-            confinement,
+            confinement: prepared.confinement,
         }
     }
 }
 
 /// All that a program learns of ours.
 pub(super) fn environment(of: &dyn Environment) -> Vec<(OsString, OsString)> {
-    const KNOWN: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TERM", "TMPDIR"];
+    const KNOWN: [&str; 6] = [PATH, "HOME", "USER", "LANG", "TERM", "TMPDIR"];
     let is_known = |name: &str| KNOWN.contains(&name) || name.starts_with("LC_");
     let vars = of.vars().into_iter().filter(|(name, _)| is_known(name));
     vars.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-fn prepare(site: &Site, cwd: &Given, reach: Reach) -> Result<(PathBuf, Confinement), FileError> {
+/// What a program needs of the disk.
+struct Prepared {
+    directory: PathBuf,
+    confinement: Confinement,
+    /// Where it is looked for, if not where all are.
+    path: Option<OsString>,
+}
+
+fn prepare(site: &Site, cwd: &Given, reach: Reach) -> Result<Prepared, FileError> {
     let directory =
         site.reading(cwd, |spot| spot.parent.dir(spot.name()).map(|_dir| spot.resolved.clone()))?;
-    Ok((directory, confine::confinement(site, reach)?))
+    let path = match reach {
+        Reach::Agent => None,
+        Reach::Look => trusted_first(site),
+    };
+    Ok(Prepared { directory, confinement: confine::confinement(site, reach)?, path })
+}
+
+/// The places of programs, those last where the agent itself may put something: what it starts freely
+/// is the machine's program of that name, not one of its own making.
+fn trusted_first(site: &Site) -> Option<OsString> {
+    let path = site.variable(OsStr::new(PATH))?;
+    let (own, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        std::env::split_paths(&path).partition(|place| {
+            let resolved = site.fs().canonical(place).unwrap_or_else(|_| place.clone());
+            site.may_write_freely(&resolved)
+        });
+    std::env::join_paths(others.into_iter().chain(own)).ok()
+}
+
+/// What ends a program that does not end by itself.
+struct Ends {
+    late: Duration,
+    unwanted: CancellationToken,
+    withdrawn: CancellationToken,
 }
 
 /// Why the wait for a program ended.
@@ -162,15 +209,11 @@ enum Because {
     Ended(io::Result<Exit>),
     Late,
     Unwanted,
+    Withdrawn,
 }
 
 /// Runs a program to its end, or ends it.
-async fn keep(
-    programs: &dyn Programs,
-    program: Program,
-    seconds: f64,
-    unwanted: CancellationToken,
-) -> io::Result<Told> {
+async fn keep(programs: &dyn Programs, program: Program, ends: Ends) -> io::Result<Told> {
     let mut process = programs.start(program).await?;
     // It has nothing to read.
     drop(process.stdin());
@@ -184,8 +227,9 @@ async fn keep(
                 // One that has ended is told of, however late.
                 biased;
                 exit = process.wait() => Because::Ended(exit),
-                () = unwanted.cancelled() => Because::Unwanted,
-                () = sleep(Duration::from_secs_f64(seconds)) => Because::Late,
+                () = ends.unwanted.cancelled() => Because::Unwanted,
+                () = ends.withdrawn.cancelled() => Because::Withdrawn,
+                () = sleep(ends.late) => Because::Late,
             };
             end(process.as_mut()).await;
             because
@@ -203,7 +247,8 @@ async fn keep(
     };
     let end = match because {
         Because::Ended(exit) => End::Exit(exit?),
-        Because::Late => End::Late(seconds),
+        Because::Late => End::Late(ends.late),
+        Because::Withdrawn => End::Withdrawn,
         // Nobody hears of it.
         Because::Unwanted => return Err(io::ErrorKind::Interrupted.into()),
     };

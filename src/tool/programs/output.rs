@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::io;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::super::ToolOutput;
+use super::super::{ToolOutput, WITHDRAWN};
 use crate::limits::{
     PROGRAM_OUTPUT_HALF_BYTES, RESULT_BYTES_MAX, RESULT_LINES_MAX, RESULT_NOTES_BYTES_MAX,
 };
@@ -30,8 +31,10 @@ pub(super) struct Kept {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
     Exit(Exit),
-    /// It was ended after so many seconds.
-    Late(f64),
+    /// It was ended after this time.
+    Late(Duration),
+    /// It was ended since its agent may no longer do what it did.
+    Withdrawn,
 }
 
 #[derive(Debug)]
@@ -151,8 +154,13 @@ impl Told {
                 let _ = write!(told, "ended by signal {signal}");
                 Ok(told)
             }
-            End::Late(seconds) => {
+            End::Late(after) => {
+                let seconds = after.as_secs_f64();
                 let _ = write!(told, "It did not end within {seconds} seconds and was ended.");
+                Err(told)
+            }
+            End::Withdrawn => {
+                told.push_str(WITHDRAWN);
                 Err(told)
             }
         }
@@ -182,7 +190,7 @@ mod tests {
         let killed = told("", "b", End::Exit(Exit::Signal(9)));
         assert_eq!(killed, Ok("stderr:\nb\nended by signal 9".to_owned()));
         let late = "stdout:\na\nIt did not end within 1.5 seconds and was ended.";
-        assert_eq!(told("a", "", End::Late(1.5)), Err(late.to_owned()));
+        assert_eq!(told("a", "", End::Late(Duration::from_millis(1500))), Err(late.to_owned()));
     }
 
     #[test]
