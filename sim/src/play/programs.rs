@@ -24,8 +24,11 @@ pub fn acting(disk: &Disk, programs: &[Program]) -> Acting {
     })
 }
 
+/// The options of `git` that keep drivers and submodules away.
+const KEPT_AWAY: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+
 /// The program and its arguments as its caller gave them: what the server puts before the subcommand
-/// of `git`, and the options that keep drivers away, are nobody's wish.
+/// of `git`, and what it keeps away, are nobody's wish.
 fn words(name: &str, started: &world::Program) -> Vec<String> {
     let given = started.arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let mut words = vec![name.to_owned()];
@@ -37,7 +40,7 @@ fn words(name: &str, started: &world::Program) -> Vec<String> {
     while given.next_if(|word| word == "-c").is_some() {
         given.next();
     }
-    words.extend(given.filter(|word| word != "--no-ext-diff" && word != "--no-textconv"));
+    words.extend(given.filter(|word| !KEPT_AWAY.contains(&word.as_str())));
     words
 }
 

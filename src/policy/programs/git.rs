@@ -84,9 +84,9 @@ const HISTORY: Options = Options {
 
 const STATUS: Options = Options {
     flags: "\
-        -s --short -b --branch --porcelain --long --show-stash -v -z --ahead-behind \
+        -s --short -b --branch --porcelain --long --show-stash -z --ahead-behind \
         --no-ahead-behind --ignored -u --untracked-files --no-renames",
-    valued: "--porcelain --untracked-files --ignored --ignore-submodules",
+    valued: "--porcelain --untracked-files --ignored",
     numbers: &[],
     texts: &[],
 };
@@ -175,11 +175,17 @@ const AUTHORS: Options = Options {
 /// What keeps drivers of the repository from being asked how its files differ.
 const PLAIN: &[&str] = &["--no-ext-diff", "--no-textconv"];
 
+/// What keeps `git` from being started in the work trees of submodules, which have a configuration of
+/// their own. As an option, since the repository's may say otherwise for each of them.
+const NOT_BELOW: &str = "--ignore-submodules=dirty";
+
+const PLAIN_HERE: &[&str] = &["--no-ext-diff", "--no-textconv", NOT_BELOW];
+
 const SUBCOMMANDS: &[Looking] = &[
-    looking("status", &[], &[&STATUS], Operands::Any),
+    looking("status", &[NOT_BELOW], &[&STATUS], Operands::Any),
     looking(
         "diff",
-        PLAIN,
+        PLAIN_HERE,
         &[&DIFF, &Options { flags: "--cached --staged --merge-base", ..NONE }],
         Operands::Any,
     ),

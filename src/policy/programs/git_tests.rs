@@ -146,6 +146,11 @@ const MORE: &[&str] = &[
     "grep -f/etc/passwd",
     "grep -f /etc/passwd",
     "grep --textconv x",
+    "status -v",
+    "status --verbose",
+    "status --ignore-submodules=none",
+    "diff --ignore-submodules=none",
+    "diff --submodule=diff",
     "grep --recurse-submodules x",
     "cat-file --textconv HEAD:x",
     "cat-file --filters HEAD:x",
@@ -209,12 +214,15 @@ fn drivers_of_the_repository_are_not_asked() {
         Started::ToLook(arguments) => arguments.join(" "),
         Started::AsAsked => "as asked".to_owned(),
     };
-    assert_eq!(all("diff a -- b"), "diff --no-ext-diff --no-textconv a -- b");
+    assert_eq!(
+        all("diff a -- b"),
+        "diff --no-ext-diff --no-textconv --ignore-submodules=dirty a -- b"
+    );
     assert_eq!(all("log -p"), "log --no-ext-diff --no-textconv -p");
     assert_eq!(all("blame a"), "blame --no-textconv a");
     assert_eq!(all("grep a"), "grep --no-textconv a");
     assert_eq!(all("reflog show HEAD"), "reflog show --no-ext-diff --no-textconv HEAD");
     assert_eq!(all("reflog"), "reflog --no-ext-diff --no-textconv");
     assert_eq!(all("stash list -p"), "as asked");
-    assert_eq!(all("status"), "status");
+    assert_eq!(all("status"), "status --ignore-submodules=dirty");
 }
