@@ -156,7 +156,8 @@ fn send(socket: &OwnedFd, length: u32, pipes: [&OwnedFd; PIPES]) -> io::Result<(
 }
 
 /// Where the program is. Looked up here because `execvp` has a path of its own to try where `PATH`
-/// is missing.
+/// is missing, and takes a relative place for one in the directory it runs in: what lies there is
+/// nobody's choice of a program.
 fn found(program: &Program) -> io::Result<PathBuf> {
     if program.program.as_bytes().contains(&b'/') {
         return Ok(program.directory.join(&program.program));
@@ -167,7 +168,8 @@ fn found(program: &Program) -> io::Result<PathBuf> {
         .rfind(|(name, _)| name == "PATH")
         .map_or(OsStr::new(""), |(_, value)| value);
     std::env::split_paths(path)
-        .map(|place| program.directory.join(place).join(&program.program))
+        .filter(|place| place.is_absolute())
+        .map(|place| place.join(&program.program))
         .find(|place| place.is_file() && executable(place))
         .ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -98,6 +98,7 @@ async fn watch(
     let mut socket = tokio::net::UnixStream::from_std(socket)?;
     // Before the program starts, which may have ended by the time it is asked for.
     let mut ends = signal(SignalKind::child())?;
+    turn_deaf()?;
     let leader = match start::start(instructions, pipes) {
         Ok((leader, held)) => {
             socket.write_all(&Report::Started(held).to_bytes()).await?;
@@ -116,6 +117,23 @@ async fn watch(
         let _ = socket.write_all(&Report::Ended(exit).to_bytes()).await;
     }
     Ok(())
+}
+
+/// Has the signals that end a process by custom do nothing: whoever sends them to all that is called
+/// like the server means the server, and its end is ours. They are not ignored, which programs would
+/// inherit.
+fn turn_deaf() -> io::Result<()> {
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+        SignalKind::alarm(),
+        SignalKind::user_defined1(),
+        SignalKind::user_defined2(),
+    ];
+    // What was once listened for is never again deadly, whether anybody listens or not.
+    kinds.into_iter().try_for_each(|kind| signal(kind).map(drop))
 }
 
 /// Passes orders on and tells of the program's end, until the server closes its end of the socket.
