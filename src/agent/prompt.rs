@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::event::iso;
 use crate::limits::{PROMPT_DIRS_MAX, PROMPT_FILE_BYTES_MAX, PROMPT_FILES_BYTES_MAX};
+use crate::policy::Permissions;
 use crate::world::{Access, Fs, World};
 
 const BUILT_IN: &str = "You are an agent of NEXUS3, a server that runs teams of agents. You work for \
@@ -32,16 +33,24 @@ struct Layer {
     text: String,
 }
 
-/// The prompt of an agent that works in `cwd`, both paths without links.
-pub fn layered(world: &World, home: &Path, cwd: &Path) -> Layered {
+/// The prompt of an agent that works in `cwd`, both paths without links. Of the project nothing is read
+/// that is closed to the agent, or that its parent may not read.
+pub fn layered(world: &World, home: &Path, permissions: &Permissions) -> Layered {
     let fs = world.fs.as_ref();
+    let cwd = permissions.grant().cwd.as_path();
     let dirs = project(fs, cwd);
     let root = dirs.last().copied().unwrap_or(cwd);
+    let is_open = |path: &Path| {
+        let above = permissions.ceiling();
+        path.starts_with(root)
+            && !permissions.rights().is_blocked(path)
+            && above.is_none_or(|above| above.roots.covers(path))
+    };
     // The nearest first: where there is too much, it is the farthest that goes.
     let of_project = dirs
         .iter()
-        .filter_map(|dir| PROJECT_NAMES.iter().find_map(|name| found(fs, dir, name, root)));
-    let of_home = || found(fs, home, OWN_NAME, home);
+        .filter_map(|dir| PROJECT_NAMES.iter().find_map(|name| found(fs, dir, name, is_open)));
+    let of_home = || found(fs, home, OWN_NAME, |path| path.starts_with(home));
     let mut layers = Vec::new();
     let mut left = PROMPT_FILES_BYTES_MAX;
     for layer in of_project.chain(std::iter::once_with(of_home).flatten()) {
@@ -77,11 +86,11 @@ fn project<'a>(fs: &dyn Fs, cwd: &'a Path) -> Vec<&'a Path> {
     }
 }
 
-/// The file `name` of a directory. A link may lead to another file within `root`, and nowhere else:
-/// a project can come from anyone, and what it links to would be shown to a model.
-fn found(fs: &dyn Fs, dir: &Path, name: &str, root: &Path) -> Option<Layer> {
+/// The file `name` of a directory. A link may lead to another file that is open, and nowhere else: a
+/// project can come from anyone, and what it links to would be shown to a model.
+fn found(fs: &dyn Fs, dir: &Path, name: &str, is_open: impl Fn(&Path) -> bool) -> Option<Layer> {
     let path = dir.join(name);
-    match read(fs, &path, root) {
+    match read(fs, &path, is_open) {
         Ok(text) => Some(Layer { path, text }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
@@ -91,15 +100,14 @@ fn found(fs: &dyn Fs, dir: &Path, name: &str, root: &Path) -> Option<Layer> {
     }
 }
 
-fn read(fs: &dyn Fs, path: &Path, root: &Path) -> io::Result<String> {
+fn read(fs: &dyn Fs, path: &Path, is_open: impl Fn(&Path) -> bool) -> io::Result<String> {
     let resolved = fs.canonical(path)?;
-    if !resolved.starts_with(root) {
-        return Err(io::Error::other("it is a link that leads elsewhere"));
+    if !is_open(&resolved) {
+        return Err(io::Error::other("it is closed, or a link that leads elsewhere"));
     }
-    let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
-        return Err(io::ErrorKind::IsADirectory.into());
-    };
-    let file = fs.dir(parent)?.open(Path::new(name), Access::Read)?;
+    // From the root of the disk no link is followed: one that was swapped in meanwhile is refused.
+    let way = resolved.strip_prefix("/").map_err(|_| io::ErrorKind::InvalidInput)?;
+    let file = fs.dir(Path::new("/"))?.open(way, Access::Read)?;
     let mut content = vec![0; PROMPT_FILE_BYTES_MAX + 1];
     let mut len = 0;
     while len < content.len() {

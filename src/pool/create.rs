@@ -121,7 +121,7 @@ impl Pool {
         let model = self.models.resolve(new.model.as_deref())?;
         let prompt = match &new.system_prompt {
             Some(given) => Layered { text: given.as_str().into(), path: None },
-            None => self.prompt(&permissions.grant().cwd).await,
+            None => self.prompt(&permissions).await,
         };
         let draft = Draft { depth, permissions, prompt };
         self.insert(&new.id, found.as_ref(), draft, model, place).await
@@ -219,10 +219,10 @@ impl Pool {
     }
 
     /// The prompt of an agent that is given none.
-    async fn prompt(&self, cwd: &Path) -> Layered {
-        let (world, home, cwd) =
-            (self.shared.world.clone(), self.ground.home.clone(), cwd.to_owned());
-        self.shared.world.blocking.call(move || layered(&world, &home, &cwd)).await
+    async fn prompt(&self, permissions: &Permissions) -> Layered {
+        let (world, home, permissions) =
+            (self.shared.world.clone(), self.ground.home.clone(), permissions.clone());
+        self.shared.world.blocking.call(move || layered(&world, &home, &permissions)).await
     }
 
     /// An id that nobody has, if chance does not insist on one that somebody has.
