@@ -130,6 +130,7 @@ impl Paths<'_> {
     /// not even whether it exists.
     fn resolve(&self, given: &Given, side: Side) -> Result<(PathRule, Resolved), FileError> {
         let mut path = self.absolute(given)?;
+        self.check_turns(given, &path)?;
         for _ in 0..LINKS_FOLLOWED_MAX {
             let error = match self.fs.canonical(&path) {
                 Ok(resolved) => {
@@ -150,6 +151,23 @@ impl Paths<'_> {
             }
         }
         Err(FileError::Circle { given: given.clone() })
+    }
+
+    /// Refuses a path that turns back in a directory which may not be read: whether it leads on from
+    /// there would tell what is in it.
+    fn check_turns(&self, given: &Given, path: &Path) -> Result<(), FileError> {
+        let mut before = PathBuf::new();
+        let mut is_named = false;
+        for step in path.components() {
+            // What is reached by turning back is there, whoever asks.
+            if step == Component::ParentDir && is_named {
+                let (existing, rest) = self.existing(&before);
+                self.decide(given, Side::Read, &normal(&existing, &rest))?;
+            }
+            is_named = matches!(step, Component::Normal(_));
+            before.push(step);
+        }
+        Ok(())
     }
 
     fn absolute(&self, given: &Given) -> Result<PathBuf, FileError> {
