@@ -13,7 +13,7 @@ mod traffic;
 mod whole;
 mod window;
 
-pub use blocking::Inline;
+pub use blocking::{Inline, current_job};
 pub use chance::{Seeded, SplitMix};
 pub use clock::{EPOCH, VirtualClock, elapsed, set_between_ticks};
 pub use environment::Given;

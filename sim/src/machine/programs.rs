@@ -4,8 +4,8 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use nexus3::limits::PROGRAM_GRACE;
 use nexus3::world::{BoxFuture, Exit, Fs, Process, Program, Programs, Signal};
@@ -70,8 +70,6 @@ pub struct Acting {
     fs: Arc<dyn Fs>,
     find: Box<Find>,
     running: Arc<AtomicUsize>,
-    /// All that were started. Held for one look at a time; nothing is awaited under it.
-    started: Mutex<Vec<Program>>,
 }
 
 impl std::fmt::Debug for Acting {
@@ -86,17 +84,12 @@ impl Acting {
         fs: Arc<dyn Fs>,
         find: impl Fn(&OsStr, &Program) -> Option<Arc<dyn Act>> + Send + Sync + 'static,
     ) -> Self {
-        Self { fs, find: Box::new(find), running: Arc::default(), started: Mutex::default() }
+        Self { fs, find: Box::new(find), running: Arc::default() }
     }
 
     /// How many processes there are, children included.
     pub fn running(&self) -> usize {
         self.running.load(Ordering::Acquire)
-    }
-
-    /// What was started, in order.
-    pub fn started(&self) -> Vec<Program> {
-        self.started.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn look_up(&self, program: &Program) -> Option<Arc<dyn Act>> {
@@ -117,7 +110,6 @@ impl Programs for Acting {
         Box::pin(async move {
             self.fs.dir(&program.directory)?;
             let act = self.look_up(&program).ok_or(io::ErrorKind::NotFound)?;
-            self.started.lock().unwrap_or_else(PoisonError::into_inner).push(program.clone());
             let (stdin, to_stdin) = duplex(PIPE_BYTES);
             let (from_stdout, stdout) = duplex(PIPE_BYTES);
             let (from_stderr, stderr) = duplex(PIPE_BYTES);

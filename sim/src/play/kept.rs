@@ -74,11 +74,13 @@ pub struct KeptCall {
 /// What an agent was given to do, as its record has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeptGrant {
+    pub number: i64,
     pub id: String,
     pub parent: Option<String>,
     pub recipe: Value,
-    /// Whether a tool call of it is on record as started, in the last message that asked for any.
-    pub calls: bool,
+    /// The tools of its calls that are on record as started, in the last message that asked for any. They
+    /// may have ended: whoever looks now and then would miss the short ones.
+    pub calls: Vec<String>,
 }
 
 impl KeptGrant {
@@ -89,13 +91,14 @@ impl KeptGrant {
         let connection = databases.open(&path).ok()?;
         let exclusive = |_: &Row<'_>| Ok(());
         connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", exclusive).ok()?;
-        let sql = "SELECT id, parent, recipe, \
-                   EXISTS (SELECT 1 FROM tool_calls WHERE tool_calls.agent = agents.number) \
+        let sql = "SELECT id, parent, recipe, number, \
+                   (SELECT json_group_array(name) FROM tool_calls \
+                   WHERE tool_calls.agent = agents.number) \
                    FROM agents JOIN recipes ON recipes.agent = agents.number \
                    WHERE session_status IN ('active', 'dormant') ORDER BY number";
         all(&connection, sql, |row| {
             let (id, parent, recipe) = (row.get(0)?, row.get(1)?, json(row, 2)?);
-            Ok(Self { id, parent, recipe, calls: row.get(3)? })
+            Ok(Self { number: row.get(3)?, id, parent, recipe, calls: json(row, 4)? })
         })
         .ok()
     }

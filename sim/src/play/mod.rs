@@ -367,7 +367,6 @@ fn seen<'a>(theatre: &'a Theatre, director: &'a Director<'_>, log: &'a Log) -> S
         connections: theatre.server.net.open(),
         accepted: theatre.server.net.accepted(),
         processes: theatre.server.programs.running(),
-        programs: theatre.server.programs.started(),
         sendings: &director.sendings,
         calls: &director.calls,
         raw: &director.raw,

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use nexus3::event::{Event, Seq};
 use nexus3::rpc::wire::ErrorObject;
+use nexus3::world::Program;
 use serde_json::Value;
 
 use crate::disk::OperationKind;
@@ -42,7 +43,11 @@ pub enum Observation {
     Touched {
         kind: OperationKind,
         path: PathBuf,
+        /// The blocking job that did it; `None` where it was none.
+        job: Option<u64>,
     },
+    /// The server started a program.
+    Started(Box<Program>),
 }
 
 /// Which stream of whom.

@@ -10,16 +10,19 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
 
 use super::files;
+use super::observed::{Observation, Observed};
 use crate::disk::Disk;
 use crate::machine::{Act, Acting, Stage};
 use crate::scenario::{Program, Run, Takes};
 
-pub fn acting(disk: &Disk, programs: &[Program]) -> Acting {
+/// The invariants hear of each that is started.
+pub fn acting(disk: &Disk, programs: &[Program], observed: Observed) -> Acting {
     let (disk, programs) = (disk.clone(), programs.to_vec());
     let fs = Arc::new(disk.clone());
     Acting::new(fs, move |name, started| {
         let words = words(&name.to_string_lossy(), started);
         let entry = programs.iter().find(|program| fits(&program.run, &words))?;
+        observed.add(Observation::Started(Box::new(started.clone())));
         Some(Arc::new(Entry { program: entry.clone(), disk: disk.clone() }) as Arc<dyn Act>)
     })
 }

@@ -91,7 +91,7 @@ impl ServerHost {
             seed,
             config: scenario.config_json(models).to_string(),
             env: environment(&scenario.env),
-            programs: Arc::new(programs::acting(&disk, &scenario.programs)),
+            programs: Arc::new(programs::acting(&disk, &scenario.programs, observed.clone())),
             disk,
             clock,
             net,

@@ -21,7 +21,9 @@ use super::transcript::Transcript;
 use super::{CHECKER, OBSERVER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::hosts::{self, LATENCY_MAX, LATENCY_MIN, now};
-use crate::machine::{self, HOME, PROJECT, SplitMix, Traffic, TurmoilNet, VirtualClock};
+use crate::machine::{
+    self, HOME, PROJECT, SplitMix, Traffic, TurmoilNet, VirtualClock, current_job,
+};
 use crate::model::{self, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
@@ -327,7 +329,7 @@ fn watched(disk: &Disk) -> Observed {
         let is_token = operation.path.extension().is_some_and(|extension| extension == "token");
         if is_token || !files::is_below(operation.path, HOME) {
             let (kind, path) = (operation.kind, operation.path.to_owned());
-            seen.add(Observation::Touched { kind, path });
+            seen.add(Observation::Touched { kind, path, job: current_job() });
         }
     });
     observed

@@ -1,13 +1,19 @@
-//! The invariant `ceiling`: no file is used that the agents at work, or any agent above them, may not
-//! use. Decided at the disk, from the records of the agents and the file of the scenario, by rules of its
-//! own: nothing of the server's policy is asked.
+//! The invariant `ceiling`: no file is used, and no program started, that the agent which asked for it,
+//! or any agent above it, may not use. Decided at the disk and where programs start, from the records of
+//! the agents and the file of the scenario, by rules of its own: nothing of the server's policy is asked.
+//!
+//! Who asked is not told. It is a call that is on record as started, of those that some agent's model
+//! asked for last, and one and the same for all that a job does.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
+use nexus3::world::Program;
 use serde_json::Value;
 
+use super::programs::{self, Standing};
 use super::{Check, End, Invariant, Observation, Seen};
-use crate::disk::OperationKind;
+use crate::disk::{Disk, Item, OperationKind, View};
 use crate::machine::HOME;
 use crate::play::kept::KeptGrant;
 use crate::play::server::SCRIPT;
@@ -20,6 +26,22 @@ const SYSTEM: [&str; 4] = ["/proc", "/sys", "/dev", HOME];
 const CHANGES: [&str; 2] = ["set_permissions", "set_cwd"];
 /// How tools call what is not yet in its place.
 const TEMP: &str = ".nexus3-";
+/// The tools that use files, and which of them only read.
+const READING: [&str; 6] =
+    ["read_file", "tail", "file_info", "list_directory", "glob", "search_text"];
+const WRITING: [&str; 10] = [
+    "write_file",
+    "append_file",
+    "edit_file",
+    "edit_file_batch",
+    "edit_lines",
+    "regex_replace",
+    "patch",
+    "copy_file",
+    "rename",
+    "mkdir",
+];
+const PROGRAMS: [&str; 4] = ["exec", "run_python", "shell_UNSAFE", "git"];
 
 #[derive(Debug)]
 pub struct Ceiling {
@@ -29,10 +51,29 @@ pub struct Ceiling {
     before: Vec<KeptGrant>,
     /// When they were read, by what was done to the disk until then.
     read_at: Option<u64>,
+    /// The parents that are gone as they last were, by the numbers of their children.
+    gone: BTreeMap<i64, KeptGrant>,
+    /// The job that is being done, and who may have asked for it.
+    job: Option<(u64, Vec<Suspect>)>,
+}
+
+/// A call that was on record as started.
+#[derive(Clone, Debug, PartialEq)]
+struct Suspect {
+    grant: KeptGrant,
+    tool: String,
+    records: Records,
+}
+
+/// In which records it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Records {
+    Now,
+    Before,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+pub enum Rank {
     Sandboxed,
     Trusted,
     Yolo,
@@ -47,7 +88,14 @@ enum Use {
 impl Ceiling {
     pub fn new(scenario: &Scenario) -> Self {
         let permissions = scenario.config_json("")["permissions"].take();
-        Self { permissions, grants: Vec::new(), before: Vec::new(), read_at: None }
+        Self {
+            permissions,
+            grants: Vec::new(),
+            before: Vec::new(),
+            read_at: None,
+            gone: BTreeMap::new(),
+            job: None,
+        }
     }
 
     fn look(&mut self, seen: &Seen<'_>) {
@@ -59,39 +107,134 @@ impl Ceiling {
         let grants = KeptGrant::read(seen.disk).unwrap_or_default();
         if grants != self.grants {
             self.before = std::mem::replace(&mut self.grants, grants);
+            self.remember_parents();
         }
     }
 
-    /// Whether one of those who may have done it may. Where nobody is at work, what is read is read by
-    /// the server: a prompt, which a link may lead to.
-    fn is_open(&self, path: &Path, what: Use) -> bool {
-        let mut all = self.grants.iter().chain(&self.before);
-        if what == Use::Reads && !all.any(|grant| grant.calls) {
+    /// Keeps what stood above those who have no parent any more.
+    fn remember_parents(&mut self) {
+        let is_there = |number: &i64| self.grants.iter().any(|grant| grant.number == *number);
+        self.gone.retain(|child, _| is_there(child));
+        for child in self.grants.iter().filter(|grant| grant.parent.is_none()) {
+            let was = self.before.iter().find(|grant| grant.number == child.number);
+            let parent = was.and_then(|was| {
+                self.before.iter().find(|other| Some(&other.id) == was.parent.as_ref())
+            });
+            if let Some(parent) = parent {
+                self.gone.insert(child.number, parent.clone());
+            }
+        }
+    }
+
+    fn of(&self, records: Records) -> &[KeptGrant] {
+        match records {
+            Records::Now => &self.grants,
+            Records::Before => &self.before,
+        }
+    }
+
+    /// All whose calls were on record as started.
+    fn suspects(&self) -> Vec<Suspect> {
+        let calls = |records: Records| {
+            self.of(records).iter().flat_map(move |grant| {
+                let suspect = move |tool: &String| Suspect {
+                    grant: grant.clone(),
+                    tool: tool.clone(),
+                    records,
+                };
+                grant.calls.iter().map(suspect)
+            })
+        };
+        calls(Records::Now).chain(calls(Records::Before)).collect()
+    }
+
+    /// Whether one of those who may have asked for it may. Without a job, and where nobody is at work,
+    /// the server itself reads.
+    fn is_open(&mut self, kind: OperationKind, path: &Path, what: Use, job: Option<u64>) -> bool {
+        let mut suspects = match &self.job {
+            Some((number, suspects)) if Some(*number) == job => suspects.clone(),
+            Some(_) | None => self.suspects(),
+        };
+        if suspects.is_empty() && job.is_none() {
+            return what == Use::Reads;
+        }
+        if kind == OperationKind::ReadLink && self.may_be_asked_about(path) {
             return true;
         }
-        [&self.grants, &self.before].into_iter().any(|grants| {
-            let at_work = grants.iter().any(|grant| grant.calls);
-            let mut suspects = grants.iter().filter(|grant| grant.calls || !at_work);
-            suspects.any(|grant| self.may(grants, grant, path, what))
+        suspects.retain(|suspect| self.may(suspect, kind, path, what));
+        let is_open = !suspects.is_empty();
+        self.job = job.map(|job| (job, suspects));
+        is_open
+    }
+
+    /// Whether any agent may read it: who asks what a call would be told has the links of its path
+    /// followed.
+    fn may_be_asked_about(&self, path: &Path) -> bool {
+        let tools = || READING.iter().chain(&WRITING).chain(&PROGRAMS);
+        self.grants.iter().any(|grant| {
+            tools().any(|tool| self.has_all(&self.grants, grant, tool, path, Use::Reads))
         })
     }
 
-    fn may(&self, grants: &[KeptGrant], grant: &KeptGrant, path: &Path, what: Use) -> bool {
-        let parent = grants.iter().find(|other| Some(&other.id) == grant.parent.as_ref());
+    fn may(&self, suspect: &Suspect, kind: OperationKind, path: &Path, what: Use) -> bool {
+        let Suspect { grant, tool, records } = suspect;
+        let tool = tool.as_str();
+        let uses = match what {
+            Use::Reads => READING.contains(&tool) || WRITING.contains(&tool),
+            Use::Writes => WRITING.contains(&tool),
+        };
+        // What lies beside something closed is listed to grant it to a program, which is told nothing.
+        let is_grant = PROGRAMS.contains(&tool) && kind == OperationKind::List;
+        is_grant || uses && self.has_all(self.of(*records), grant, tool, path, what)
+    }
+
+    /// Whether an agent and all above it have it.
+    fn has_all(
+        &self,
+        grants: &[KeptGrant],
+        grant: &KeptGrant,
+        tool: &str,
+        path: &Path,
+        what: Use,
+    ) -> bool {
+        let parent = self.above(grants, grant);
         let above = parent.map(|parent| self.rank(grants, parent));
         // What a parent would have to ask for, a person can have given to its child.
-        parent.is_none_or(|parent| self.may(grants, parent, path, Use::Reads))
-            && self.has(&grant.recipe, above, path, what)
+        parent.is_none_or(|parent| self.has_all(grants, parent, tool, path, Use::Reads))
+            && self.has(&grant.recipe, above, (tool, path), what)
+    }
+
+    fn above<'a>(&'a self, grants: &'a [KeptGrant], grant: &KeptGrant) -> Option<&'a KeptGrant> {
+        let parent = grants.iter().find(|other| Some(&other.id) == grant.parent.as_ref());
+        parent.or_else(|| self.gone.get(&grant.number))
     }
 
     fn rank(&self, grants: &[KeptGrant], grant: &KeptGrant) -> Rank {
-        let parent = grants.iter().find(|other| Some(&other.id) == grant.parent.as_ref());
         let own = rank(&self.chain(text(&grant.recipe["preset"])).0);
+        let parent = self.above(grants, grant);
         parent.map_or(own, |parent| own.min(below(self.rank(grants, parent))))
     }
 
+    /// Whether an agent or one above it is held to some paths by its preset.
+    fn is_narrow(&self, grants: &[KeptGrant], grant: &KeptGrant) -> bool {
+        let (_, layers) = self.chain(text(&grant.recipe["preset"]));
+        let lists = |layer: &&Value| {
+            !layer["allowed_paths"].is_null()
+                || !layer["blocked_paths"].is_null()
+                || !layer["tools"].is_null()
+        };
+        layers.iter().any(lists)
+            || self.above(grants, grant).is_some_and(|parent| self.is_narrow(grants, parent))
+    }
+
     /// What an agent has by itself, below a parent of the rank `above`.
-    fn has(&self, recipe: &Value, above: Option<Rank>, path: &Path, what: Use) -> bool {
+    fn has(
+        &self,
+        recipe: &Value,
+        above: Option<Rank>,
+        (tool, path): (&str, &Path),
+        what: Use,
+    ) -> bool {
         let (base, layers) = self.chain(text(&recipe["preset"]));
         let rank = above.map_or(rank(&base), |above| rank(&base).min(below(above)));
         let lies_in = |paths: &Value| list(paths).any(|root| path.starts_with(root));
@@ -100,13 +243,21 @@ impl Ceiling {
         if rank < Rank::Yolo && closed || layers.iter().any(|it| lies_in(&it["blocked_paths"])) {
             return false;
         }
-        let by_tool = |layer: &&Value| {
-            let tools = layer["tools"].as_object().into_iter().flatten();
-            tools.map(|(_, tool)| &tool["allowed_paths"]).any(lies_in)
+        let disabled = recipe["disabled_tools"].as_array().into_iter().flatten();
+        if disabled.map(text).any(|disabled| disabled == tool) {
+            return false;
+        }
+        let of_tool = |layer: &&&Value| !layer["tools"][tool]["allowed_paths"].is_null();
+        let listed = if layers.iter().any(|layer| of_tool(&layer)) {
+            let mut own = layers.iter().filter(of_tool);
+            own.all(|layer| lies_in(&layer["tools"][tool]["allowed_paths"]))
+        } else {
+            let all = |layer: &&Value| {
+                layer["allowed_paths"].is_null() || lies_in(&layer["allowed_paths"])
+            };
+            layers.iter().all(all)
         };
-        let listed =
-            |layer: &&Value| layer["allowed_paths"].is_null() || lies_in(&layer["allowed_paths"]);
-        if !layers.iter().all(listed) && !layers.iter().any(by_tool) {
+        if !listed {
             return false;
         }
         let cwd = text(&recipe["cwd"]);
@@ -135,6 +286,44 @@ impl Ceiling {
         }
         (name, layers)
     }
+
+    /// What is wrong with a program, unless one of those who may have asked for it may have it.
+    fn wrong(&self, program: &Program) -> Vec<String> {
+        let suspects = self.suspects().into_iter();
+        let mut suspects = suspects.filter(|it| PROGRAMS.contains(&it.tool.as_str())).peekable();
+        if suspects.peek().is_none() {
+            return vec![format!("{} was started for nobody", program.program.display())];
+        }
+        let judged: Vec<_> = suspects
+            .map(|Suspect { grant, tool, records }| {
+                let grants = self.of(records);
+                let has = |path: &Path, what| self.has_all(grants, &grant, &tool, path, what);
+                programs::wrong(
+                    program,
+                    &Standing {
+                        rank: self.rank(grants, &grant),
+                        is_narrow: self.is_narrow(grants, &grant),
+                        reads: &|path| has(path, Use::Reads),
+                        writes: &|path| has(path, Use::Writes),
+                    },
+                )
+            })
+            .collect();
+        if judged.iter().any(Vec::is_empty) { Vec::new() } else { judged.concat() }
+    }
+}
+
+/// Whether the server reads it for a prompt: one of the files, or what a link of that name leads to.
+fn is_prompt(disk: &Disk, path: &Path) -> bool {
+    let is_named = |path: &Path| PROMPTS.contains(&name(path).as_str());
+    is_named(path)
+        || disk.tree(View::Now).iter().any(|(link, item)| match item {
+            Item::Link { target } => {
+                let from = link.parent().unwrap_or(Path::new("/"));
+                is_named(link) && reached(from, target) == path
+            }
+            Item::Dir { .. } | Item::File { .. } => false,
+        })
 }
 
 impl Check for Ceiling {
@@ -143,8 +332,12 @@ impl Check for Ceiling {
     }
 
     fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
-        let (kind, path) = match observation {
-            Observation::Touched { kind, path } => (kind, path),
+        let (kind, path, job) = match observation {
+            Observation::Touched { kind, path, job } => (kind, path, job),
+            Observation::Started(program) => {
+                self.look(seen);
+                return self.wrong(program);
+            }
             Observation::Answered(answer) if CHANGES.contains(&answer.method.as_str()) => {
                 // What was told holds: nobody uses what it had before.
                 self.look(seen);
@@ -168,11 +361,13 @@ impl Check for Ceiling {
         }
         // It makes the way to its own directory when it starts.
         let is_way = *kind == OperationKind::MakeDir && Path::new(HOME).starts_with(path);
-        if is_way || PROMPTS.contains(&name(path).as_str()) || path == Path::new(SCRIPT) {
+        if is_way || path == Path::new(SCRIPT) {
             return Vec::new();
         }
         self.look(seen);
-        if self.is_open(path, what) { Vec::new() } else { vec![told(*kind, path)] }
+        let is_open = self.is_open(*kind, path, what, *job)
+            || what == Use::Reads && is_prompt(seen.disk, path);
+        if is_open { Vec::new() } else { vec![told(*kind, path)] }
     }
 
     fn at_end(&mut self, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
@@ -187,6 +382,19 @@ impl Check for Ceiling {
         }
         found
     }
+}
+
+/// Where a link in a directory leads, as far as no other link is on the way.
+fn reached(from: &Path, target: &Path) -> PathBuf {
+    let mut reached = PathBuf::new();
+    for step in from.join(target).components() {
+        match step {
+            Component::ParentDir => drop(reached.pop()),
+            Component::CurDir => (),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => reached.push(step),
+        }
+    }
+    reached
 }
 
 fn told(kind: OperationKind, path: &Path) -> String {
@@ -221,48 +429,5 @@ fn text(value: &Value) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn grant(id: &str, parent: Option<&str>, recipe: Value) -> KeptGrant {
-        KeptGrant { id: id.to_owned(), parent: parent.map(str::to_owned), recipe, calls: true }
-    }
-
-    fn check(permissions: Value, grants: Vec<KeptGrant>) -> Ceiling {
-        Ceiling { permissions, grants, before: Vec::new(), read_at: None }
-    }
-
-    #[test]
-    fn what_a_preset_forbids_is_found_wherever_it_is_used() {
-        let uses = |preset: &str, path: &str| {
-            let recipe = json!({"preset": preset, "cwd": "/p/in", "write_paths": ["/p/in/out"]});
-            let check = check(json!({"blocked_paths": ["/b"]}), vec![grant("a", None, recipe)]);
-            [Use::Reads, Use::Writes].map(|what| check.is_open(Path::new(path), what))
-        };
-        assert_eq!(uses("yolo", "/proc/1"), [true, true]);
-        assert_eq!(uses("trusted", "/proc/1"), [false, false]);
-        assert_eq!(uses("trusted", "/b/x"), [false, false]);
-        assert_eq!(uses("trusted", "/etc/x"), [true, false]);
-        assert_eq!(uses("trusted", "/p/in/x"), [true, true]);
-        assert_eq!(uses("sandboxed", "/p/x"), [false, false]);
-        assert_eq!(uses("sandboxed", "/p/in/x"), [true, false]);
-        assert_eq!(uses("sandboxed", "/p/in/out/x"), [true, true]);
-        assert_eq!(uses("sandboxed", "/p/in/.nexus3-00"), [true, true], "beside what it writes");
-        assert_eq!(uses("worker", "/p/in/out/x"), [true, false]);
-    }
-
-    #[test]
-    fn a_child_is_held_by_what_its_parent_may() {
-        let presets = json!({"presets": {"narrow": {"extends": "yolo", "allowed_paths": ["/p"]}}});
-        let boss = grant("boss", None, json!({"preset": "narrow", "cwd": "/p"}));
-        let child = grant("child", Some("boss"), json!({"preset": "yolo", "cwd": "/p/in"}));
-        let check = check(presets, vec![KeptGrant { calls: false, ..boss }, child]);
-        let uses =
-            |path| [Use::Reads, Use::Writes].map(|what| check.is_open(Path::new(path), what));
-        assert_eq!(uses("/etc/x"), [false, false], "its parent may not");
-        assert_eq!(uses("/p/x"), [true, false], "it is trusted at most, and works elsewhere");
-        assert_eq!(uses("/p/in/x"), [true, true]);
-    }
-}
+#[path = "ceiling_tests.rs"]
+mod tests;

@@ -65,7 +65,8 @@ impl Check for Events {
             | Observation::AskEnded { .. }
             | Observation::Asked(_)
             | Observation::Answered(_)
-            | Observation::Touched { .. } => Vec::new(),
+            | Observation::Touched { .. }
+            | Observation::Started(_) => Vec::new(),
         }
     }
 

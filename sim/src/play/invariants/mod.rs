@@ -12,7 +12,7 @@ mod events; // streams tell everything once
 mod journal; // kept events as turns
 mod once; // no effect twice
 mod order; // one turn at a time, in order
-mod programs; // nothing is started that may not be
+mod programs; // what a program may reach
 mod pairs; // each tool call with its result
 mod schema; // answers and events as published
 mod sound; // what the database alone must keep
@@ -22,7 +22,6 @@ mod window; // no request too long, no secret anywhere
 use std::collections::BTreeSet;
 use std::fmt;
 
-use nexus3::world::Program;
 use secrecy::SecretString;
 
 use super::checker::Survey;
@@ -46,8 +45,6 @@ pub struct Seen<'a> {
     pub accepted: usize,
     /// Processes of programs that run.
     pub processes: usize,
-    /// All programs that were started.
-    pub programs: Vec<Program>,
     pub sendings: &'a [Sending],
     /// All calls of clients, in the order in which they were made.
     pub calls: &'a [Made],
@@ -133,7 +130,6 @@ impl Invariants {
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
-            Box::new(programs::Started),
             Box::new(schema::Schema::new()),
         ];
         Self { checks, found: Vec::new() }

@@ -47,7 +47,8 @@ impl Check for Order {
             | Observation::StreamOpened(_)
             | Observation::Event { .. }
             | Observation::StreamEnded { .. }
-            | Observation::Touched { .. } => {}
+            | Observation::Touched { .. }
+            | Observation::Started(_) => {}
         }
         Vec::new()
     }

@@ -9,7 +9,6 @@ use nexus3::event::{Ended, Event, What};
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Usage;
 use nexus3::rpc::wire::ErrorObject;
-use nexus3::world::Program;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -31,7 +30,6 @@ pub struct Run {
     pub connections: usize,
     pub accepted: usize,
     pub processes: usize,
-    pub programs: Vec<Program>,
     pub sendings: Vec<Sending>,
     pub calls: Vec<Made>,
     pub raw: Vec<String>,
@@ -50,7 +48,6 @@ impl Default for Run {
             connections: 0,
             accepted: 0,
             processes: 0,
-            programs: Vec::new(),
             sendings: Vec::new(),
             calls: Vec::new(),
             raw: Vec::new(),
@@ -71,7 +68,6 @@ impl Run {
             connections: self.connections,
             accepted: self.accepted,
             processes: self.processes,
-            programs: self.programs.clone(),
             sendings: &self.sendings,
             calls: &self.calls,
             raw: &self.raw,

@@ -139,7 +139,8 @@ impl Check for Window {
             | Observation::Answered(_)
             | Observation::StreamOpened(_)
             | Observation::StreamEnded { .. }
-            | Observation::Touched { .. } => Vec::new(),
+            | Observation::Touched { .. }
+            | Observation::Started(_) => Vec::new(),
         }
     }
 
