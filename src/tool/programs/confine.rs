@@ -9,7 +9,7 @@ use super::super::error::FileError;
 use super::super::workplace::Site;
 use super::Reach;
 use crate::limits::PROGRAM_GRANTS_MAX;
-use crate::policy::{Allowances, Level, Rights};
+use crate::policy::{Allowances, Level, Rights, Roots};
 use crate::world::{Confinement, Execute, Fs, Kind};
 
 /// Devices that programs take for granted and that hold nothing. `/proc` and `/sys` stay closed, as
@@ -24,7 +24,9 @@ const TEMPORARY: &str = "/tmp";
 
 pub(super) fn confinement(site: &Site, reach: Reach) -> Result<Confinement, FileError> {
     let rights = site.rights();
-    if rights.level == Level::Yolo {
+    // A preset of the configuration may hold even those to some paths who may do anything there.
+    let is_free = site.roots().paths().is_none() && rights.blocked.is_empty();
+    if rights.level == Level::Yolo && is_free {
         return Ok(Confinement::None);
     }
     let readable: Vec<&Path> = match site.roots().paths() {
@@ -43,7 +45,7 @@ pub(super) fn confinement(site: &Site, reach: Reach) -> Result<Confinement, File
         Reach::Agent => {
             let named = site.variable(OsStr::new("TMPDIR")).unwrap_or(TEMPORARY.into());
             let temporary = site.fs().canonical(Path::new(&named)).ok();
-            (writable(rights).chain(temporary).collect(), Execute::Readable)
+            (writable(site).into_iter().chain(temporary).collect(), Execute::Readable)
         }
     };
     for root in roots {
@@ -54,11 +56,14 @@ pub(super) fn confinement(site: &Site, reach: Reach) -> Result<Confinement, File
     Ok(Confinement::Landlock { read, write, execute })
 }
 
-/// Where the agent writes without asking anybody.
-fn writable(rights: &Rights) -> impl Iterator<Item = PathBuf> {
-    let roots = rights.writes.paths().unwrap_or_default().iter();
-    let Allowances { write_files, write_directories, .. } = &rights.allowances;
-    roots.chain(write_files).chain(write_directories).cloned()
+/// Where the agent writes without asking anybody, of what the tool may use.
+fn writable(site: &Site) -> Vec<PathBuf> {
+    let Rights { writes, allowances, .. } = site.rights();
+    let everywhere = [PathBuf::from("/")];
+    let Allowances { write_files, write_directories, .. } = allowances;
+    let freely = writes.paths().unwrap_or(&everywhere).iter();
+    let freely = Roots::below(freely.chain(write_files).chain(write_directories).cloned());
+    freely.meet(site.roots()).paths().unwrap_or_default().to_vec()
 }
 
 struct Grants<'a> {
