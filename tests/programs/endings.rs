@@ -158,3 +158,20 @@ async fn nothing_is_left_after_the_server_is_killed() {
         gone(name, pipe).await;
     }
 }
+
+#[tokio::test]
+async fn a_signal_for_all_that_is_called_like_the_server_leaves_nothing() {
+    let server = Server::start();
+    let agent = server.create("scout", "yolo").await;
+    let life = Life::new(&server.project(), "life");
+    // Its parent is its supervisor, which answers for it.
+    let signals = "for signal in TERM INT HUP QUIT ALRM USR1 USR2; do kill -$signal $PPID; done";
+    let script = life.script(&format!("{signals}; setsid sleep 1000 & echo up >&9; echo done"));
+    let arguments = json!({"command": script, "timeout": 300});
+    let (told, pipe) = tokio::join!(
+        must("a turn ends", server.tool(&agent, "shell_UNSAFE", arguments)),
+        life.up()
+    );
+    assert_eq!(told, "stdout:\ndone\nexit code: 0");
+    gone("left behind", pipe).await;
+}
