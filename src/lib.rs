@@ -39,6 +39,9 @@
 //! 13. No agent may what its parent may not: rights are computed below the parent's, and whoever changes
 //!     an agent's changes those of all below it in the same commit. A call that runs and one that is
 //!     only explained are decided on by the same code.
+//! 14. Agents reach each other through their tools by [`tool::team`], which the pool implements: in their
+//!     own name, by the checks that a call over RPC meets. None waits for itself, through whomever; and
+//!     whoever no longer waits ends the turn it waited for.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side

@@ -152,7 +152,7 @@ impl Server {
         };
         let records = Records::open(&world, home.path(), &config, logs.clone()).await?;
         tell(&records.opened);
-        let pool = Arc::new(Pool::new(world.clone(), &config, models, ground, records)?);
+        let pool = Pool::new(world.clone(), &config, models, ground, records)?;
         if resume == Resume::AtStart {
             for (id, error) in pool.restore_all().await {
                 tracing::warn!(agent = %id, error = &error as &dyn Error, "cannot be resumed");
@@ -171,12 +171,8 @@ impl Server {
                 Some((token, path))
             }
         };
-        let rpc = Rpc::new(
-            Arc::clone(&pool),
-            Arc::clone(&world.chance),
-            config.server.max_concurrent,
-            Duration::from_secs_f64(config.turn_timeout),
-        );
+        let rpc =
+            Rpc::new(Arc::clone(&pool), Arc::clone(&world.chance), config.server.max_concurrent);
         let auth = token.as_ref().map_or(Auth::Off, |(token, _)| Auth::Token(token.clone()));
         let (hub, journal) = (Arc::clone(pool.hub()), Arc::new(pool.store().clone()));
         let service = Service { rpc, auth, hub, journal };

@@ -131,7 +131,7 @@ impl Agent {
             preamble,
             compacting: None,
             outbox: Outbox::new(shared.store.clone()),
-            workplace: shared.tools.workplace(&shared.world, &permissions),
+            workplace: shared.workplace(&facts, &permissions),
             permissions,
             shown,
             facts,
@@ -448,7 +448,7 @@ impl Agent {
             // behind aborted, and its result reaches nobody.
             let ended = async {
                 while self.tasks.join_next().await.is_some() {}
-                self.workplace.programs_gone().await;
+                self.workplace.nothing_runs().await;
             };
             let _ = timeout(DESTROY_WAIT_MAX, ended).await;
         }

@@ -13,14 +13,14 @@ use super::actor::{Agent, Ask};
 use super::context::{Compacted, NotCompacted, When};
 use super::counting::{self, Countable};
 use super::outbox::NotChanged;
-use super::outcome::{CancelReason, Outcome};
+use super::outcome::{self, CancelReason, Outcome};
 use super::preamble::Preamble;
 use super::requests::State;
 use super::shown::Shown;
 use super::tokens::{Encoding, Tokens};
 use super::{Facts, Kit, Past, Shared};
 use crate::id::{AgentId, RequestId};
-use crate::limits::INBOX_MAX;
+use crate::limits::{INBOX_MAX, WAITING_SENDS_MAX};
 use crate::message::{Message, UserMeta};
 use crate::policy::{Decision, Permissions};
 use crate::provider::Model;
@@ -107,6 +107,25 @@ pub enum SendError {
     Storage,
     #[error("the agent is gone")]
     Gone,
+}
+
+impl SendError {
+    /// What whoever sent to `agent` is told.
+    pub fn told(&self, agent: &AgentId) -> String {
+        match self {
+            Self::QueueFull => format!(
+                "{agent} is busy: {WAITING_SENDS_MAX} sends are waiting for it already; try again later"
+            ),
+            Self::Retiring => {
+                format!("{agent} takes no new work: it or the server is shutting down")
+            }
+            Self::OtherContent => {
+                "this request_id was used with other content; use a new one".to_owned()
+            }
+            Self::Storage => outcome::storage().message,
+            Self::Gone => format!("Agent not found: {agent}"),
+        }
+    }
 }
 
 /// A question about what is on record, or a change of it, that got no answer.

@@ -21,7 +21,7 @@ mod tokens;
 mod turn;
 mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ pub use context::{
 };
 pub use conversation::{Remembered, check_pairs};
 pub use handle::{
-    Accepted, AgentHandle, CompactError, Context, Family, Gone, Page, Retire, SendError,
+    Accepted, AgentHandle, Cancelled, CompactError, Context, Family, Gone, Page, Retire, SendError,
     SendRequest, Status, Unanswered,
 };
 pub use outcome::{CancelReason, EndedAs, Failure, Finish, Outcome};
@@ -49,6 +49,8 @@ use crate::policy::Permissions;
 use crate::provider::{Model, Secrets};
 use crate::store::{AgentNumber, Standing, Store};
 use crate::tool::Tools;
+use crate::tool::team::{Membership, Team};
+use crate::tool::workplace::Workplace;
 use crate::world::World;
 
 /// What an agent is from its creation on, and never changes.
@@ -85,6 +87,8 @@ pub struct Shared {
     pub hub: Arc<Hub>,
     pub logs: Logs,
     pub tools: Tools,
+    /// Whom agents reach each other through.
+    pub team: Weak<dyn Team>,
     pub rules: Rules,
     pub skill_timeout: Duration,
     pub compaction: CompactionRules,
@@ -92,4 +96,12 @@ pub struct Shared {
     pub in_memory_max: usize,
     pub secrets: Secrets,
     pub tables: Tables,
+}
+
+impl Shared {
+    /// Where an agent's tools work.
+    fn workplace(&self, facts: &Facts, permissions: &Permissions) -> Arc<Workplace> {
+        let membership = Membership::new(facts.id.clone(), self.team.clone());
+        self.tools.workplace(&self.world, permissions, membership)
+    }
 }

@@ -18,6 +18,7 @@ use crate::event::What;
 use crate::message::{ToolCall, Usage};
 use crate::policy::Permissions;
 use crate::provider::{ModelEvent, ModelStream, ProviderError};
+use crate::tool::Waits;
 use crate::tool::workplace::Workplace;
 use crate::world::Use;
 
@@ -144,12 +145,20 @@ pub async fn run_tool(
     call: ToolCall,
 ) -> Input {
     let own_timeout = permissions.grant().preset.tool_timeouts.get(&call.name).copied();
-    let allowed = own_timeout.unwrap_or(shared.skill_timeout);
+    let allowed = own_timeout.or(match shared.tools.waits(&call) {
+        Waits::ForItself => Some(shared.skill_timeout),
+        // Whatever it waits for has a time of its own.
+        Waits::ForAgents => None,
+    });
     let run = shared.tools.run(&call, &permissions, &workplace);
-    let result = match tokio::time::timeout(allowed, run).await {
+    let ended = match allowed {
+        Some(allowed) => tokio::time::timeout(allowed, run).await.map_err(|_| allowed),
+        None => Ok(run.await),
+    };
+    let result = match ended {
         Ok(Ok(content)) => ToolResult { content, error: false },
         Ok(Err(content)) => ToolResult { content, error: true },
-        Err(_) => ToolResult {
+        Err(allowed) => ToolResult {
             content: format!(
                 "{} did not end within {} seconds and was stopped: whether it had an effect is not known.",
                 call.name,

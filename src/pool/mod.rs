@@ -5,19 +5,23 @@ mod create;
 mod destroy;
 mod change;
 mod permissions;
+mod callers; // what agents may ask of others
+mod team; // what they do to each other
+pub mod told; // about agents, to whoever asks
 mod records;
 mod registry;
 mod restore;
 mod waits;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+pub use callers::{AskError, FirstMessage};
 pub use change::SetModelError;
 pub use create::{Asker, CreateError, NewAgent, NewId};
 pub use permissions::{ChangeError, NewPermissions};
@@ -25,6 +29,7 @@ pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
 pub use restore::RestoreError;
+pub use waits::Deadlock;
 
 use crate::agent::{
     AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
@@ -32,14 +37,14 @@ use crate::agent::{
 use crate::config::{Config, PermissionsConfig};
 use crate::event::{Event, What};
 use crate::hub::Hub;
-use crate::id::AgentId;
-use crate::limits::FAMILIES_AT_ONCE_MAX;
+use crate::id::{AgentId, RequestId};
+use crate::limits::{AUTO_REQUEST_ID_HEX, FAMILIES_AT_ONCE_MAX};
 use crate::policy::ceiling::Yolo;
 use crate::policy::{PolicyError, Presets, normal};
 use crate::provider::Models;
 use crate::store::{Opened, Store};
 use crate::tool::Tools;
-use crate::world::{Fs, World};
+use crate::world::{Fs, Use, World};
 
 #[derive(Debug)]
 pub struct Pool {
@@ -55,6 +60,7 @@ pub struct Pool {
     models: Models,
     presets: Presets,
     ground: Ground,
+    turn_timeout: Duration,
     stop: CancellationToken,
 }
 
@@ -76,42 +82,45 @@ impl Pool {
         models: Models,
         ground: Ground,
         records: Records,
-    ) -> Result<Self, PolicyError> {
-        let rules = Rules {
-            iterations_max: config.max_tool_iterations,
-            concurrent_tools_max: config.max_concurrent_tools,
-        };
-        let skill_timeout = Duration::from_secs_f64(config.skill_timeout);
-        let Records { opened, hub, logs } = records;
-        let Opened { store, residents, next_number, .. } = opened;
+    ) -> Result<Arc<Self>, PolicyError> {
+        let presets = Presets::new(&resolved(&config.permissions, world.fs.as_ref()))?;
+        let tools = Tools::new();
+        presets.check_tools(&tools.names().collect::<Vec<_>>())?;
         let closed = [&ground.home].into_iter().chain(&ground.blocked_paths);
         let closed = closed.map(|path| normal(Path::new("/"), path)).collect();
-        let shared = Shared {
-            world,
-            store,
-            hub,
-            logs,
-            tools: Tools::new(),
-            rules,
-            skill_timeout,
-            compaction: compaction(config, &models),
-            in_memory_max: config.max_messages,
-            secrets: models.secrets().clone(),
-            tables: Tables::default(),
-        };
-        let presets = Presets::new(&resolved(&config.permissions, shared.world.fs.as_ref()))?;
-        presets.check_tools(&shared.tools.names().collect::<Vec<_>>())?;
-        Ok(Self {
-            registry: Mutex::new(Registry::new(residents, next_number)),
-            restoring: Semaphore::new(1),
-            families: Arc::new(Semaphore::new(FAMILIES_AT_ONCE_MAX)),
-            closed,
-            shared: Arc::new(shared),
-            models,
-            presets,
-            ground,
-            stop: CancellationToken::new(),
-        })
+        let Records { opened, hub, logs } = records;
+        let Opened { store, residents, next_number, .. } = opened;
+        Ok(Arc::new_cyclic(|pool: &Weak<Self>| {
+            let shared = Shared {
+                world,
+                store,
+                hub,
+                logs,
+                tools,
+                team: Weak::<Self>::clone(pool),
+                rules: Rules {
+                    iterations_max: config.max_tool_iterations,
+                    concurrent_tools_max: config.max_concurrent_tools,
+                },
+                skill_timeout: Duration::from_secs_f64(config.skill_timeout),
+                compaction: compaction(config, &models),
+                in_memory_max: config.max_messages,
+                secrets: models.secrets().clone(),
+                tables: Tables::default(),
+            };
+            Self {
+                registry: Mutex::new(Registry::new(residents, next_number)),
+                restoring: Semaphore::new(1),
+                families: Arc::new(Semaphore::new(FAMILIES_AT_ONCE_MAX)),
+                closed,
+                shared: Arc::new(shared),
+                models,
+                presets,
+                ground,
+                turn_timeout: Duration::from_secs_f64(config.turn_timeout),
+                stop: CancellationToken::new(),
+            }
+        }))
     }
 
     /// The agent of this id, if it is in memory.
@@ -136,11 +145,20 @@ impl Pool {
         self.registry().is_within(id, ancestor)
     }
 
-    /// Notes that `from` waits for `to` until the guard is dropped. Refused with the chain of agents
-    /// where `from` would wait for itself.
-    pub fn wait_for(&self, from: &AgentId, to: &AgentId) -> Result<Wait<'_>, Vec<AgentId>> {
+    /// Notes that `from` waits for `to` until the guard is dropped, unless it would wait for itself.
+    pub fn wait_for(self: &Arc<Self>, from: &AgentId, to: &AgentId) -> Result<Wait, Deadlock> {
         self.registry().waits.start(from, to)?;
-        Ok(Wait { pool: self, from: from.clone(), to: to.clone() })
+        Ok(Wait { pool: Arc::clone(self), from: from.clone(), to: to.clone() })
+    }
+
+    /// How long a turn may take, with the wait for it, where nobody says.
+    pub fn turn_timeout(&self) -> Duration {
+        self.turn_timeout
+    }
+
+    pub fn draw_request_id(&self) -> RequestId {
+        let drawn = self.shared.world.chance.hex(Use::RequestId, AUTO_REQUEST_ID_HEX);
+        RequestId::parse(&drawn).expect("hex digits are a well-formed id")
     }
 
     pub fn is_stopping(&self) -> bool {
@@ -229,13 +247,13 @@ fn compaction(config: &Config, models: &Models) -> CompactionRules {
 
 /// One agent waiting for another.
 #[derive(Debug)]
-pub struct Wait<'a> {
-    pool: &'a Pool,
+pub struct Wait {
+    pool: Arc<Pool>,
     from: AgentId,
     to: AgentId,
 }
 
-impl Drop for Wait<'_> {
+impl Drop for Wait {
     fn drop(&mut self) {
         self.pool.registry().waits.end(&self.from, &self.to);
     }

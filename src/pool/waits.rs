@@ -3,6 +3,24 @@
 use std::collections::BTreeMap;
 
 use crate::id::AgentId;
+use crate::policy::{Reason, Refusal};
+
+/// Somebody would wait for itself: through these, from it back to it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the send would wait for itself: {}", names(chain))]
+pub struct Deadlock {
+    pub chain: Vec<AgentId>,
+}
+
+impl Deadlock {
+    pub fn refusal(&self) -> Refusal {
+        Refusal { reason: Reason::WouldDeadlock, message: self.to_string() }
+    }
+}
+
+fn names(chain: &[AgentId]) -> String {
+    chain.iter().map(AgentId::as_str).collect::<Vec<_>>().join(" → ")
+}
 
 #[derive(Debug, Default)]
 pub struct Waits {
@@ -11,12 +29,11 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Notes that `from` waits for `to`, unless it would wait for itself: then the error is the
-    /// chain of agents, from `from` back to `from`.
-    pub fn start(&mut self, from: &AgentId, to: &AgentId) -> Result<(), Vec<AgentId>> {
+    /// Notes that `from` waits for `to`, unless it would wait for itself.
+    pub fn start(&mut self, from: &AgentId, to: &AgentId) -> Result<(), Deadlock> {
         if let Some(mut chain) = self.path(to, from) {
             chain.insert(0, from.clone());
-            return Err(chain);
+            return Err(Deadlock { chain });
         }
         *self.waits.entry(from.clone()).or_default().entry(to.clone()).or_default() += 1;
         Ok(())
@@ -68,8 +85,9 @@ mod tests {
         assert_eq!(waits.start(&b, &c), Ok(()));
         assert_eq!(waits.start(&b, &c), Ok(()));
         let chain = vec![c.clone(), a.clone(), b.clone(), c.clone()];
-        assert_eq!(waits.start(&c, &a), Err(chain));
-        assert_eq!(waits.start(&a, &a), Err(vec![a.clone(), a.clone()]));
+        assert_eq!(waits.start(&c, &a), Err(Deadlock { chain }));
+        let chain = vec![a.clone(), a.clone()];
+        assert_eq!(waits.start(&a, &a), Err(Deadlock { chain }));
         waits.end(&b, &c);
         assert!(waits.start(&c, &a).is_err(), "the second wait still holds");
         waits.end(&b, &c);

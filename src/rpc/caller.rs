@@ -79,13 +79,7 @@ impl Caller {
 
     /// Checks that `target` is `agent` itself or a descendant.
     pub fn owns(&self, pool: &Pool, agent: &AgentId, target: &AgentId) -> Result<(), ErrorObject> {
-        if pool.is_within(target, agent) {
-            return Ok(());
-        }
-        Err(refused(
-            Reason::Owner,
-            format!("{target} is neither {agent} nor one of its descendants"),
-        ))
+        pool.owns(agent, target).map_err(|refusal| Code::of_refusal(&refusal))
     }
 }
 

@@ -7,9 +7,8 @@ use crate::agent::{SendError, outcome};
 use crate::code::ErrorObject;
 use crate::hub::{JournalError, SubscribeError};
 use crate::id::{AgentId, IdError};
-use crate::limits::WAITING_SENDS_MAX;
 use crate::policy::{PolicyError, Reason, Refusal};
-use crate::pool::CreateError;
+use crate::pool::{AskError, CreateError, Deadlock};
 use crate::store::StoreError;
 
 pub use crate::code::Code;
@@ -48,29 +47,26 @@ impl Code {
             .with(json!({"reason": refusal.reason.name()}))
     }
 
-    pub fn of_deadlock(chain: &[AgentId]) -> ErrorObject {
-        let names: Vec<&str> = chain.iter().map(AgentId::as_str).collect();
-        let message = format!("the send would wait for itself: {}", names.join(" → "));
-        ErrorObject::new(Self::Forbidden, message)
-            .with(json!({"reason": Reason::WouldDeadlock.name(), "chain": chain}))
+    pub fn of_deadlock(deadlock: &Deadlock) -> ErrorObject {
+        let data = json!({"reason": Reason::WouldDeadlock.name(), "chain": deadlock.chain});
+        ErrorObject::new(Self::Forbidden, deadlock.to_string()).with(data)
+    }
+
+    pub fn of_ask(error: &AskError) -> ErrorObject {
+        match error {
+            AskError::EmptyMessage | AskError::NothingToWaitFor | AskError::Id(_) => {
+                ErrorObject::new(Self::InvalidParams, error.to_string())
+            }
+            AskError::Refused(refusal) => Self::of_refusal(refusal),
+        }
     }
 
     pub fn of_send(error: &SendError, agent: &AgentId) -> ErrorObject {
         match error {
-            SendError::QueueFull => {
-                let message = format!(
-                    "{agent} is busy: {WAITING_SENDS_MAX} sends are waiting for it already; try again later"
-                );
-                ErrorObject::new(Self::Overloaded, message)
+            SendError::QueueFull | SendError::Retiring => {
+                ErrorObject::new(Self::Overloaded, error.told(agent))
             }
-            SendError::Retiring => ErrorObject::new(
-                Self::Overloaded,
-                format!("{agent} takes no new work: it or the server is shutting down"),
-            ),
-            SendError::OtherContent => ErrorObject::new(
-                Self::Conflict,
-                "this request_id was used with other content; use a new one",
-            ),
+            SendError::OtherContent => ErrorObject::new(Self::Conflict, error.told(agent)),
             SendError::Storage => outcome::storage(),
             SendError::Gone => Self::gone(agent),
         }

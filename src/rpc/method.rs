@@ -1,6 +1,7 @@
 //! The whole API on one page: every method with its name, place, params and result.
-//! Types only. What a method does is in `global`, `per_agent` and `permissions`; the schema that clients
-//! see is made from these types by `openrpc`, and the client library speaks them too.
+//! Types only; what agents' tools tell as well comes from where those find it. What a method does is in
+//! `global`, `per_agent` and `permissions`; the schema that clients see is made from these types by
+//! `openrpc`, and the client library speaks them too.
 
 use std::sync::Arc;
 
@@ -16,8 +17,13 @@ pub use super::settings::{
 };
 use super::wire::ErrorObject;
 use crate::id::{AgentId, RequestId};
-use crate::message::{Message, Usage};
-use crate::policy::Level;
+use crate::message::Message;
+pub use crate::pool::told::{
+    AgentEntry, AgentStatus, AgentSummary, CancelResult, ContextResult, CreateAgentResult,
+    DestroyAgentResult, InitialResponse, RequestStatus, SendResult, ShutdownServerResult,
+    TokenSummary,
+};
+pub use crate::tool::team::CreateAgentParams;
 
 /// Where a method is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,54 +166,6 @@ methods! {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct CreateAgentParams {
-    /// Its name; `.` asks for the next temporary one. Default: drawn by the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub preset: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt: Option<String>,
-    /// An existing directory, relative to the parent's. Default: the parent's, else the server's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_write_paths: Option<Vec<String>>,
-    /// An alias of the configuration, or `provider/model-id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub disable_tools: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_agent_id: Option<AgentId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial_message: Option<String>,
-    /// Default: false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait_for_initial_response: Option<bool>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CreateAgentResult {
-    pub agent_id: AgentId,
-    pub url: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_request_id: Option<RequestId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_status: Option<RequestStatus>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response: Option<InitialResponse>,
-}
-
-/// What the first `send` gave: its result, or the error object it ended with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum InitialResponse {
-    Result(SendResult),
-    Error(ErrorObject),
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DestroyAgentParams {
     pub agent_id: AgentId,
@@ -217,46 +175,8 @@ pub struct DestroyAgentParams {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DestroyAgentResult {
-    /// False where there is no such agent.
-    pub success: bool,
-    pub agent_id: AgentId,
-    pub destroyed: Vec<AgentId>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListAgentsResult {
     pub agents: Vec<AgentEntry>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AgentEntry {
-    pub agent_id: AgentId,
-    pub is_temp: bool,
-    /// ISO 8601, UTC.
-    pub created_at: Arc<str>,
-    pub message_count: usize,
-    pub should_shutdown: bool,
-    pub parent_agent_id: Option<AgentId>,
-    pub child_count: usize,
-    pub depth: u32,
-    pub model: Arc<str>,
-    pub permission_level: Level,
-    pub preset: Arc<str>,
-    pub cwd: Arc<str>,
-    pub write_paths: Option<Arc<[String]>>,
-    pub status: AgentStatus,
-    pub active_request_id: Option<RequestId>,
-    pub queued: usize,
-    pub halted_at_iteration_limit: bool,
-    pub last_action_at: Option<Arc<str>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentStatus {
-    Idle,
-    Running,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -272,28 +192,6 @@ pub struct SummariesParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummariesResult {
     pub agents: Vec<AgentSummary>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AgentSummary {
-    #[serde(flatten)]
-    pub entry: AgentEntry,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<TokenSummary>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<ContextResult>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TokenSummary {
-    pub total: u64,
-    pub budget: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ShutdownServerResult {
-    pub success: bool,
-    pub message: String,
 }
 
 /// An OpenRPC document.
@@ -319,59 +217,11 @@ pub struct SendParams {
     pub timeout: Option<f64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum SendResult {
-    Completed {
-        content: String,
-        request_id: RequestId,
-        halted_at_iteration_limit: bool,
-        finish_reason: String,
-        usage: Usage,
-    },
-    Cancelled {
-        cancelled: bool,
-        request_id: RequestId,
-    },
-    /// The answer to `wait: false`.
-    Accepted {
-        request_id: RequestId,
-        status: RequestStatus,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestStatus {
-    Queued,
-    Running,
-    Completed,
-    Cancelled,
-    Failed,
-    /// The server ended before the turn did.
-    Interrupted,
-}
-
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CancelParams {
     /// Default: everything running and waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum CancelResult {
-    One {
-        cancelled: bool,
-        request_id: RequestId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    },
-    All {
-        cancelled: bool,
-        request_ids: Vec<RequestId>,
-    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -400,16 +250,6 @@ pub struct GetTokensResult {
     /// The budget less what is kept for the answer.
     pub available: u64,
     pub remaining: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ContextResult {
-    pub message_count: usize,
-    /// Whether there is one.
-    pub system_prompt: bool,
-    pub halted_at_iteration_limit: bool,
-    pub last_iteration_count: u32,
-    pub max_tool_iterations: u32,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

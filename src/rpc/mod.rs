@@ -16,7 +16,6 @@ pub mod wire;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
@@ -36,7 +35,6 @@ pub struct Rpc {
     pool: Arc<Pool>,
     chance: Arc<dyn Chance>,
     executing: Arc<Executing>,
-    turn_timeout: Duration,
 }
 
 impl std::fmt::Debug for Rpc {
@@ -107,13 +105,8 @@ struct Call<'a> {
 type Outcome = Result<Box<RawValue>, ErrorObject>;
 
 impl Rpc {
-    pub fn new(
-        pool: Arc<Pool>,
-        chance: Arc<dyn Chance>,
-        executing_max: usize,
-        turn_timeout: Duration,
-    ) -> Self {
-        Self { pool, chance, executing: Executing::new(executing_max), turn_timeout }
+    pub fn new(pool: Arc<Pool>, chance: Arc<dyn Chance>, executing_max: usize) -> Self {
+        Self { pool, chance, executing: Executing::new(executing_max) }
     }
 
     /// The agent that an `X-Nexus-Agent` header names, if it is one.

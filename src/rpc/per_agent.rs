@@ -15,16 +15,14 @@ use super::params::invalid;
 use super::wire::ErrorObject;
 use super::{Call, Patience};
 use crate::agent::{
-    Accepted, AgentHandle, CompactError, Compacted, Context, EndedAs, Gone, Outcome, SendError,
-    SendRequest, State, Unanswered, When, outcome,
+    Accepted, AgentHandle, CompactError, Compacted, EndedAs, Gone, Outcome, SendError, SendRequest,
+    State, Unanswered, When, outcome,
 };
 use crate::id::{AgentId, RequestId};
 use crate::limits::{
-    AUTO_REQUEST_ID_HEX, CLIENT_NAME_CHARS_MAX, MESSAGES_PAGE_DEFAULT, MESSAGES_PAGE_MAX,
-    TIMEOUT_SECONDS_MAX,
+    CLIENT_NAME_CHARS_MAX, MESSAGES_PAGE_DEFAULT, MESSAGES_PAGE_MAX, TIMEOUT_SECONDS_MAX,
 };
 use crate::message::UserMeta;
-use crate::policy;
 use crate::pool::SetModelError;
 use crate::world::Use;
 
@@ -69,7 +67,7 @@ impl Call<'_> {
         let _waiting = match &self.caller.agent {
             Some(from) => {
                 let waiting = self.rpc.pool.wait_for(from, &agent.facts().id);
-                Some(waiting.map_err(|chain| Code::of_deadlock(&chain))?)
+                Some(waiting.map_err(|deadlock| Code::of_deadlock(&deadlock))?)
             }
             None => None,
         };
@@ -102,28 +100,21 @@ impl Call<'_> {
                 outcome.map_err(|_| self.gone(agent))?
             }
         };
-        told(&sent.request_id, &outcome)
+        SendResult::of(&sent.request_id, &outcome)
     }
 
     fn may_send(&self, target: &AgentId) -> Result<(), ErrorObject> {
         let Some(from) = &self.caller.agent else {
             return Ok(());
         };
-        let sender = self.rpc.pool.agent(from).ok_or_else(|| Code::gone(from))?;
-        let rule = sender.permissions().rights().send;
-        let parent = self.rpc.pool.parent(from);
-        policy::may_send(rule, from, target, parent.as_ref())
-            .map_err(|refusal| Code::of_refusal(&refusal))
+        self.rpc.pool.may_send(from, target).map_err(|refusal| Code::of_refusal(&refusal))
     }
 
     pub(super) fn prepare_send(&self, params: SendParams) -> Result<Prepared, ErrorObject> {
         if params.content.is_empty() {
             return Err(invalid("Invalid parameter content: it must not be empty"));
         }
-        let request_id = params.request_id.unwrap_or_else(|| {
-            let drawn = self.rpc.chance.hex(Use::RequestId, AUTO_REQUEST_ID_HEX);
-            RequestId::parse(&drawn).expect("hex digits are a well-formed id")
-        });
+        let request_id = params.request_id.unwrap_or_else(|| self.rpc.pool.draw_request_id());
         let source = match params.source {
             Some(source) if source.chars().count() > CLIENT_NAME_CHARS_MAX => {
                 let message = format!("it has more than {CLIENT_NAME_CHARS_MAX} characters");
@@ -135,7 +126,7 @@ impl Call<'_> {
         // Nobody sends in another agent's name who is not a client with all rights.
         let source_agent_id = self.caller.agent.clone().or(params.source_agent_id);
         let timeout = match params.timeout {
-            None => self.rpc.turn_timeout,
+            None => self.rpc.pool.turn_timeout(),
             Some(seconds) if seconds > 0.0 && seconds <= TIMEOUT_SECONDS_MAX => {
                 Duration::from_secs_f64(seconds)
             }
@@ -160,15 +151,7 @@ impl Call<'_> {
     ) -> Result<CancelResult, ErrorObject> {
         let cancelled =
             agent.cancel(params.request_id.clone()).await.map_err(|Gone| self.gone(agent))?;
-        let any = cancelled.is_something();
-        Ok(match params.request_id {
-            None => CancelResult::All { cancelled: any, request_ids: cancelled.requests },
-            Some(request_id) => CancelResult::One {
-                cancelled: any,
-                request_id,
-                reason: (!any).then(|| "not_found_or_completed".to_owned()),
-            },
-        })
+        Ok(CancelResult::of(params.request_id, cancelled))
     }
 
     pub(super) async fn get_request(
@@ -183,7 +166,9 @@ impl Call<'_> {
         let (status, outcome) = match state {
             State::Queued => (RequestStatus::Queued, None),
             State::Running => (RequestStatus::Running, None),
-            State::Ended(outcome) => (ended_status(&outcome), Some(told(&request_id, &outcome))),
+            State::Ended(outcome) => {
+                (ended_status(&outcome), Some(SendResult::of(&request_id, &outcome)))
+            }
             State::Recorded => return Err(outcome::storage()),
         };
         let (result, error) = match outcome {
@@ -368,7 +353,7 @@ impl Sent {
     fn accepted(self) -> Result<SendResult, ErrorObject> {
         let Self { request_id, progress } = self;
         let status = match progress {
-            Accepted::Ended(outcome) => return told(&request_id, &outcome),
+            Accepted::Ended(outcome) => return SendResult::of(&request_id, &outcome),
             Accepted::Waiting { state: State::Running, .. } => RequestStatus::Running,
             Accepted::Waiting { .. } => RequestStatus::Queued,
             Accepted::Recorded => return Err(outcome::storage()),
@@ -382,40 +367,11 @@ async fn is_known(agent: &AgentHandle, prepared: &Prepared) -> bool {
     matches!(state, Ok(Some(_)))
 }
 
-/// An outcome as `send` and `get_request` tell it.
-fn told(request_id: &RequestId, outcome: &Outcome) -> Result<SendResult, ErrorObject> {
-    let request_id = request_id.clone();
-    match outcome {
-        Outcome::Completed { content, finish, usage } => Ok(SendResult::Completed {
-            content: content.to_string(),
-            request_id,
-            halted_at_iteration_limit: outcome.halted_at_iteration_limit(),
-            finish_reason: finish.name().to_owned(),
-            usage: *usage,
-        }),
-        Outcome::Cancelled { .. } => Ok(SendResult::Cancelled { cancelled: true, request_id }),
-        Outcome::Failed(failure) => Err(failure.error()),
-        Outcome::Interrupted => Err(outcome::interrupted()),
-    }
-}
-
 fn ended_status(outcome: &Outcome) -> RequestStatus {
     match outcome.ended_as() {
         EndedAs::Completed => RequestStatus::Completed,
         EndedAs::Cancelled => RequestStatus::Cancelled,
         EndedAs::Failed => RequestStatus::Failed,
         EndedAs::Interrupted => RequestStatus::Interrupted,
-    }
-}
-
-impl From<Context> for ContextResult {
-    fn from(context: Context) -> Self {
-        Self {
-            message_count: context.message_count,
-            system_prompt: context.system_prompt,
-            halted_at_iteration_limit: context.halted_at_iteration_limit,
-            last_iteration_count: context.last_iteration_count,
-            max_tool_iterations: context.max_tool_iterations,
-        }
     }
 }

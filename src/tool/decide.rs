@@ -1,5 +1,5 @@
 //! The decision about one call, in the order of its rules: the tool exists and is enabled, the
-//! arguments fit, the level allows it, every path passes, somebody confirms it where that is needed.
+//! arguments fit, the level allows it, the other agent is one to turn to, every path passes, somebody confirms it where that is needed.
 //! A call that runs and one that is only asked about are decided on here alike; nothing runs here.
 
 use std::sync::Arc;
@@ -25,11 +25,13 @@ impl Tools {
         &self,
         call: &ToolCall,
         permissions: &Permissions,
+        workplace: &Workplace,
     ) -> Result<Admitted<'_>, Decision> {
         let (definition, tool) = self.enabled(&call.name, permissions)?;
         let arguments = schema::fitting(definition, &call.arguments);
         let arguments = arguments.map_err(|problem| Decision::deny(Rule::Schema, problem))?;
         self.check_level(definition, tool, &arguments, permissions)?;
+        tool.target(&arguments, workplace)?;
         let leave = tool.leave(&arguments, permissions);
         Ok(Admitted { tool, arguments, leave })
     }
@@ -46,7 +48,7 @@ impl Tools {
             None => self.at_all(name, permissions),
             Some(arguments) => {
                 let call = ToolCall { id: String::new(), name: name.to_owned(), arguments };
-                match self.admit(&call, permissions) {
+                match self.admit(&call, permissions, workplace) {
                     Ok(Admitted { tool, arguments, leave }) => {
                         let examined = tool.examine(arguments, workplace).await;
                         examined.map(|rule| (leave, rule))

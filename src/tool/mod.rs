@@ -19,6 +19,7 @@ mod copy_file;
 mod rename;
 mod mkdir;
 mod programs; // exec, run_python, shell_UNSAFE, git
+pub mod team; // nexus_create, nexus_send, nexus_status, nexus_cancel, nexus_destroy, nexus_shutdown
 mod sleep;
 mod echo;
 mod decide; // about one call
@@ -44,6 +45,7 @@ use tokio::sync::Semaphore;
 
 use decide::Admitted;
 use error::FileError;
+use team::Membership;
 use workplace::{Site, Turns, Workplace};
 
 use crate::limits::{FILE_JOBS_MAX, PROGRAMS_MAX};
@@ -74,6 +76,18 @@ trait Tool: Send + Sync {
     /// arguments as well: a tool that then says `Never` does not exist for the agent.
     fn leave(&self, _arguments: &Value, _permissions: &Permissions) -> Leave {
         Leave::Free
+    }
+    /// Whether it can be of use to an agent whose level allows it. One that cannot is not shown.
+    fn is_of_use(&self, _permissions: &Permissions) -> bool {
+        true
+    }
+    /// What a call waits for that does not end by itself.
+    fn waits(&self, _arguments: &Value) -> Waits {
+        Waits::ForItself
+    }
+    /// What the rule about other agents says to a call.
+    fn target(&self, _arguments: &Value, _workplace: &Workplace) -> Result<(), Decision> {
+        Ok(())
     }
     /// What the rules about paths say to a call, without running it.
     fn examine(
@@ -107,6 +121,15 @@ enum Effect {
     None,
     /// It exists only for those who may write somewhere.
     Changes,
+}
+
+/// What ends a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Its own work, which has its time.
+    ForItself,
+    /// A turn of another agent, which has a time of its own.
+    ForAgents,
 }
 
 /// The tool whose arguments are `T`.
@@ -167,7 +190,7 @@ impl std::fmt::Debug for Tools {
 impl Tools {
     #[expect(clippy::new_without_default, reason = "they are made once, for a server")]
     pub fn new() -> Self {
-        let tools: [Box<dyn Tool>; 22] = [
+        let tools: [Box<dyn Tool>; 28] = [
             on_files::<read_file::ReadFile>(),
             on_files::<tail::Tail>(),
             on_files::<file_info::FileInfo>(),
@@ -188,6 +211,12 @@ impl Tools {
             programs::tool::<programs::RunPython>(),
             programs::tool::<programs::Shell>(),
             programs::tool::<programs::Git>(),
+            team::tool::<team::CreateAgentParams>(),
+            team::tool::<team::NexusSend>(),
+            team::tool::<team::NexusStatus>(),
+            team::tool::<team::NexusCancel>(),
+            team::tool::<team::NexusDestroy>(),
+            team::tool::<team::NexusShutdown>(),
             Box::new(sleep::Sleep),
             Box::new(echo::Echo),
         ];
@@ -214,18 +243,30 @@ impl Tools {
     ) -> impl Iterator<Item = &(ToolDefinition, Box<dyn Tool>)> {
         self.registered.iter().filter(|(definition, tool)| {
             decide::is_open(tool.as_ref(), permissions)
+                && tool.is_of_use(permissions)
                 && !permissions.rights().disabled_tools.contains(definition.name)
         })
     }
 
+    /// What a call waits for, by a tool that there is.
+    pub fn waits(&self, call: &ToolCall) -> Waits {
+        let named = self.registered.iter().find(|(definition, _)| definition.name == call.name);
+        named.map_or(Waits::ForItself, |(_, tool)| tool.waits(&call.arguments))
+    }
+
     /// A workplace for one agent.
-    pub fn workplace(&self, world: &World, permissions: &Permissions) -> Arc<Workplace> {
+    pub fn workplace(
+        &self,
+        world: &World,
+        permissions: &Permissions,
+        membership: Membership,
+    ) -> Arc<Workplace> {
         let turns = Turns {
             jobs: self.file_jobs.clone(),
             changes: self.changes.clone(),
             programs: self.programs.clone(),
         };
-        Arc::new(Workplace::new(world, turns, permissions))
+        Arc::new(Workplace::new(world, turns, permissions, membership))
     }
 
     /// Runs a call, or says what is wrong with it in words that help the model to do better.
@@ -235,7 +276,7 @@ impl Tools {
         permissions: &Permissions,
         workplace: &Arc<Workplace>,
     ) -> BoxFuture<'static, ToolOutput> {
-        match self.admit(call, permissions) {
+        match self.admit(call, permissions, workplace) {
             Ok(Admitted { tool, arguments, leave: Leave::Free }) => tool.run(arguments, workplace),
             Ok(Admitted { tool, arguments, leave: Leave::Confirm | Leave::Never }) => {
                 // A path that is refused is refused before anybody would be asked.
@@ -250,17 +291,42 @@ impl Tools {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::sync::Weak;
 
+    use serde_json::json;
+    use tokio_util::task::TaskTracker;
+
+    use super::team::{Act, Team};
     use super::*;
     use crate::config::PermissionsConfig;
-    use crate::policy::{Grant, Presets};
+    use crate::id::AgentId;
+    use crate::policy::{Grant, Presets, Refusal};
 
     const READING: &str = "read_file, tail, file_info, list_directory, glob, search_text";
     const WRITING: &str = "write_file, append_file, edit_file, edit_file_batch, edit_lines, \
         regex_replace, patch, copy_file, rename, mkdir";
 
     const PROGRAMS: &str = "exec, run_python, shell_UNSAFE, git";
+    const TEAM: &str = "nexus_create, nexus_send, nexus_status, nexus_cancel, nexus_destroy, \
+        nexus_shutdown";
+
+    /// Nobody's team.
+    struct Nobody;
+
+    impl Team for Nobody {
+        fn may(&self, _: &AgentId, _: &Act) -> Result<(), Refusal> {
+            Ok(())
+        }
+
+        fn act(
+            self: Arc<Self>,
+            _: AgentId,
+            _: Act,
+            _: TaskTracker,
+        ) -> BoxFuture<'static, ToolOutput> {
+            Box::pin(std::future::ready(Err("There is nobody.".to_owned())))
+        }
+    }
 
     fn permissions(preset: &str, disabled: &[&str]) -> Permissions {
         let presets = Presets::new(&PermissionsConfig::default()).unwrap();
@@ -279,9 +345,10 @@ mod tests {
         let tools = Tools::new();
         let world = crate::world::real::world().expect("a test runs in a runtime");
         let trusted = permissions("trusted", &[]);
-        let workplace = tools.workplace(&world, &trusted);
+        let alone = Membership::new(AgentId::temp(1), Weak::<Nobody>::new());
+        let workplace = tools.workplace(&world, &trusted, alone);
         let unknown = tools.run(&call("fly", json!({})), &trusted, &workplace).await;
-        let all = format!("{READING}, {WRITING}, {PROGRAMS}, sleep, echo");
+        let all = format!("{READING}, {WRITING}, {PROGRAMS}, {TEAM}, sleep, echo");
         assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {all}.")));
         let lacking = permissions("worker", &["echo"]);
         let message = json!({"message": "x", "_parallel": true});

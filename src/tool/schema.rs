@@ -111,7 +111,11 @@ impl Problems {
             }
             let known = properties.keys().map(String::as_str);
             let known: Vec<&str> = known.filter(|key| *key != PARALLEL_ARGUMENT).collect();
-            let hint = words::nearest(key, &known, "there are");
+            let hint = if known.is_empty() {
+                "there are none".to_owned()
+            } else {
+                words::nearest(key, &known, "there are")
+            };
             self.add(format!("there is no argument `{}`, {hint}", words::shorten(key)));
         }
         for key in required(schema).filter(|key| !given.contains_key(*key)) {
@@ -151,9 +155,12 @@ fn is_of_type(schema: &Value, value: &Value) -> bool {
 
 fn is_in_range(schema: &Value, value: &Value) -> bool {
     let size = match value {
+        Value::String(text) => {
+            (Number::from(text.chars().count()).as_f64(), "minLength", "maxLength")
+        }
         Value::Array(items) => (Number::from(items.len()).as_f64(), "minItems", "maxItems"),
         Value::Number(number) => (number.as_f64(), "minimum", "maximum"),
-        Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => return true,
+        Value::Null | Value::Bool(_) | Value::Object(_) => return true,
     };
     let (Some(size), least, most) = size else { return true };
     schema[least].as_f64().is_none_or(|least| least <= size)
@@ -163,6 +170,9 @@ fn is_in_range(schema: &Value, value: &Value) -> bool {
 /// What a schema asks for, in words.
 fn wanted(schema: &Value) -> String {
     let (kind, least, most) = match schema["type"].as_str() {
+        Some("string") if schema["minLength"] == 1 => {
+            return "a string with something in it".to_owned();
+        }
         Some("string") => return "a string".to_owned(),
         Some("boolean") => return "true or false".to_owned(),
         Some("object") => return "an object".to_owned(),

@@ -17,6 +17,7 @@ use super::error::{FileError, Given};
 use super::place::{Parents, Paths, Spot, way_to};
 use super::programs;
 use super::seen::Seen;
+use super::team::Membership;
 use crate::policy::{PathRule, Permissions, Rights, Roots, Side};
 use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, Programs, World};
 
@@ -33,7 +34,8 @@ pub struct Workplace {
     programs: Arc<dyn Programs>,
     /// What its programs are told of ours.
     environment: Vec<(OsString, OsString)>,
-    /// Its programs, until all of each is gone.
+    membership: Membership,
+    /// Its programs, until all of each is gone, and its hand-offs, until each has ended.
     running: TaskTracker,
 }
 
@@ -84,7 +86,12 @@ impl Turns {
 }
 
 impl Workplace {
-    pub(super) fn new(world: &World, turns: Turns, permissions: &Permissions) -> Self {
+    pub(super) fn new(
+        world: &World,
+        turns: Turns,
+        permissions: &Permissions,
+        membership: Membership,
+    ) -> Self {
         Self {
             fs: Arc::clone(&world.fs),
             blocking: Arc::clone(&world.blocking),
@@ -95,6 +102,7 @@ impl Workplace {
             seen: Seen::default(),
             programs: Arc::clone(&world.programs),
             environment: programs::environment(world.environment.as_ref()),
+            membership,
             running: TaskTracker::new(),
         }
     }
@@ -111,9 +119,9 @@ impl Workplace {
         self.mandate.load_full()
     }
 
-    /// Waits until nothing of a program that a call has started is left. Calls end their programs when
-    /// nobody waits for them, but that takes its time.
-    pub async fn programs_gone(&self) {
+    /// Waits until nothing is left of what a call has started beside itself: a program, a turn of another
+    /// agent that it waited for. Calls end these when nobody waits for them, but that takes its time.
+    pub async fn nothing_runs(&self) {
         self.running.close();
         self.running.wait().await;
     }
@@ -130,6 +138,10 @@ impl Workplace {
 
     pub(super) fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
+    }
+
+    pub(super) fn membership(&self) -> &Membership {
+        &self.membership
     }
 
     pub(super) fn running(&self) -> &TaskTracker {

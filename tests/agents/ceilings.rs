@@ -104,7 +104,7 @@ async fn open(top: &Path, config: &Config) -> Arc<Pool> {
     let models = Models::new(&world, config, None).expect("there is a model");
     let logs = Logs::start(&world, home.join("logs"), Detail::default());
     let records = Records::open(&world, &home, config, logs).await.expect("the home is ours");
-    Arc::new(Pool::new(world, config, models, ground, records).expect("the pool opens"))
+    Pool::new(world, config, models, ground, records).expect("the pool opens")
 }
 
 impl Yard {

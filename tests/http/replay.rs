@@ -2,7 +2,6 @@
 //! is put together by hand around a journal that the test fills.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use nexus3::client::{ClientError, EventStream, NexusClient};
 use nexus3::config::Config;
@@ -85,7 +84,7 @@ async fn start(journal: Kept) -> Served {
     let records =
         Records::open(&world, home.path(), &config, logs).await.expect("the home is ours");
     let pool = Pool::new(world.clone(), &config, models, ground, records).expect("the pool opens");
-    let rpc = Rpc::new(Arc::new(pool), Arc::clone(&world.chance), 32, Duration::from_hours(1));
+    let rpc = Rpc::new(pool, Arc::clone(&world.chance), 32);
     let (hub, journal) = (Hub::new(Arc::clone(&world.clock)), Arc::new(journal));
     let service = Service {
         rpc,

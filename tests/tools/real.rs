@@ -13,7 +13,7 @@ use nexus3::world::real;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{confined_to, run};
+use crate::support::{alone, confined_to, run};
 
 struct Place {
     _dir: TempDir,
@@ -34,7 +34,7 @@ impl Place {
         symlink("../secret", cwd.join("outside")).expect("a link is made");
         let world = real::world().expect("a test runs in a runtime");
         let tools = Tools::new();
-        let workplace = tools.workplace(&world, &confined_to(cwd));
+        let workplace = tools.workplace(&world, &confined_to(cwd), alone());
         Self { _dir: dir, tools, workplace }
     }
 
@@ -107,7 +107,7 @@ async fn nothing_outside_is_used_while_a_directory_is_swapped_for_a_link() {
     fs::write(outside.join("file"), "SECRET").expect("a file is written");
     let world = real::world().expect("a test runs in a runtime");
     let tools = Tools::new();
-    let workplace = tools.workplace(&world, &confined_to(cwd.clone()));
+    let workplace = tools.workplace(&world, &confined_to(cwd.clone()), alone());
     let swapping = std::thread::spawn(move || {
         let (swapped, away) = (cwd.join("dir"), cwd.join("away"));
         for _ in 0..SWAPS {

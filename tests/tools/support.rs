@@ -1,13 +1,16 @@
 //! Tools over a simulated disk whose jobs are done at once.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
 use jiff::Timestamp;
 use nexus3::config::PermissionsConfig;
+use nexus3::id::AgentId;
 use nexus3::message::ToolCall;
 use nexus3::policy::{Grant, Permissions, Presets, Rights};
+use nexus3::pool::Pool;
+use nexus3::tool::team::Membership;
 use nexus3::tool::workplace::Workplace;
 use nexus3::tool::{ToolOutput, Tools};
 use nexus3::world::{Blocking, BoxFuture, World, real};
@@ -71,7 +74,7 @@ impl Bench {
     /// Has an agent in [`CWD`] call a tool on this disk.
     pub fn call(&self, disk: &Disk, tool: &str, arguments: Value) -> ToolOutput {
         let world = World { fs: Arc::new(disk.clone()), ..self.world.clone() };
-        let workplace = self.tools.workplace(&world, &confined());
+        let workplace = self.tools.workplace(&world, &confined(), alone());
         run(&self.tools, &workplace, tool, arguments).now_or_never().expect("nothing is waited for")
     }
 }
@@ -84,6 +87,11 @@ pub fn run(
 ) -> BoxFuture<'static, ToolOutput> {
     let call = ToolCall { id: "1".to_owned(), name: tool.to_owned(), arguments };
     tools.run(&call, &confined(), workplace)
+}
+
+/// Of an agent that knows no other.
+pub fn alone() -> Membership {
+    Membership::new(AgentId::temp(1), Weak::<Pool>::new())
 }
 
 /// Of an agent that may write in its working directory, and do nothing outside.

@@ -10,7 +10,7 @@ use nexus3::world::{Blocking, BoxFuture};
 use nexus3_sim::disk::OperationKind;
 use serde_json::json;
 
-use crate::support::{CWD, confined, disk, put_file, run, world};
+use crate::support::{CWD, alone, confined, disk, put_file, run, world};
 
 const FILES: usize = 500;
 const READS_BEFORE: usize = 20;
@@ -37,7 +37,7 @@ fn opened(drop_after: usize) -> usize {
     }
     let later = Arc::new(Later::default());
     let tools = Tools::new();
-    let workplace = tools.workplace(&world(&disk, Arc::clone(&later) as _), &confined());
+    let workplace = tools.workplace(&world(&disk, Arc::clone(&later) as _), &confined(), alone());
     let arguments = json!({"path": ".", "pattern": "nothing"});
     let mut call: BoxFuture<'static, ToolOutput> =
         run(&tools, &workplace, "search_text", arguments);

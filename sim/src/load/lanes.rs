@@ -135,8 +135,7 @@ async fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
     Home::prepare(world.fs.as_ref(), &home).map_err(start)?;
     let records = Records::open(&world, &home, config, logs).await.map_err(start)?;
     let pool = Pool::new(world, config, models, ground, records).map_err(start)?;
-    let turn_timeout = Duration::from_secs_f64(config.turn_timeout);
-    Ok(Rpc::new(Arc::new(pool), chance, config.server.max_concurrent, turn_timeout))
+    Ok(Rpc::new(pool, chance, config.server.max_concurrent))
 }
 
 /// Runs everything on one thread whose time stands still while there is something to do.

@@ -1,6 +1,6 @@
 //! The invariant `answers`: every accepted send has exactly one outcome, and everybody who hears of
-//! it hears the same: its caller, who repeats it, who asks for it later, the server at rest, and
-//! whoever reads its last event, of which there is one.
+//! it hears the same: its caller, be it a client or an agent, who repeats it, who asks for it later, the
+//! server at rest, and whoever reads its last event, of which there is one.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use nexus3::rpc::code::Code;
 use nexus3::rpc::method::{GetRequestResult, RequestStatus, SendResult};
 use serde_json::Value;
 
+use super::among::Among;
 use super::journal::{Life, Turn, lives};
 use super::{Check, End, Invariant, Observation, Seen};
 use crate::play::checker::Survey;
@@ -94,7 +95,7 @@ impl Check for Answers {
             });
             found.extend(problems);
         }
-        for sending in seen.sendings {
+        for sending in seen.sendings.iter().chain(&Among::of(kept).sendings()) {
             let problem = against_events(sending, &lives, kept);
             found.extend(
                 problem.map(|what| format!("{} of {}: {what}", sending.request, sending.agent)),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nexus3::limits::REQUESTS_KEPT_MAX;
 use nexus3::message::Message;
 
+use super::among::Among;
 use super::sound::{self, Rest};
 use super::told::{Fate, Heard, How, Told};
 use super::{Check, End, Invariant, Seen};
@@ -80,12 +81,15 @@ impl Check for Durable {
     }
 
     fn at_end(&mut self, seen: &Seen<'_>, end: &End<'_>) -> Vec<String> {
-        let told = Told { calls: seen.calls, raw: seen.raw, server_start: seen.server_start };
         let kept = match Kept::read(seen.disk) {
             None => Kept::default(),
             Some(Ok(kept)) => kept,
             Some(Err(problem)) => return vec![format!("the database cannot be read: {problem}")],
         };
+        let among = Among::of(&kept);
+        let calls = [seen.calls, among.calls().as_slice()].concat();
+        let raw = [seen.raw, among.unknown().as_slice()].concat();
+        let told = Told { calls: &calls, raw: &raw, server_start: seen.server_start };
         let rest = match (&end.left_behind, self.disk) {
             (Some(_), DiskFaults::No) => Rest::Complete,
             (Some(_), DiskFaults::Some) | (None, _) => Rest::Unsure,

@@ -20,6 +20,8 @@ pub struct Turn {
     pub request: String,
     pub queued: Option<Seq>,
     pub started: Option<Seq>,
+    /// The agent that sent it, and what.
+    pub from: Option<(String, String)>,
     /// Its last events, of which there should be one.
     pub ends: Vec<(Seq, What)>,
 }
@@ -61,8 +63,13 @@ impl Life {
     fn turn(&mut self, request: &str) -> &mut Turn {
         let found = self.turns.iter().position(|turn| turn.request == request);
         let place = found.unwrap_or_else(|| {
-            let (queued, started, ends) = (None, None, Vec::new());
-            self.turns.push(Turn { request: request.to_owned(), queued, started, ends });
+            self.turns.push(Turn {
+                request: request.to_owned(),
+                queued: None,
+                started: None,
+                from: None,
+                ends: Vec::new(),
+            });
             self.turns.len() - 1
         });
         &mut self.turns[place]
@@ -73,7 +80,11 @@ impl Turn {
     fn follow(&mut self, seq: Seq, what: &What) {
         match what {
             What::TurnQueued { .. } => self.queued = self.queued.or(Some(seq)),
-            What::TurnStarted { .. } => self.started = self.started.or(Some(seq)),
+            What::TurnStarted { content, source_agent_id, .. } => {
+                self.started = self.started.or(Some(seq));
+                let from = source_agent_id.as_ref().map(ToString::to_string);
+                self.from = from.map(|from| (from, content.to_string()));
+            }
             what if what.is_terminal() => self.ends.push((seq, what.clone())),
             _ => {}
         }

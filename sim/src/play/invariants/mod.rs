@@ -2,6 +2,7 @@
 //! everything observed, in order, looks around after every step, and once more at the end.
 //! They only look: nothing here calls the server, takes virtual time or writes a line of the run.
 
+mod among; // what agents ask of each other
 mod answers; // one answer to each send
 mod budget; // how long a model request is
 mod bounds; // nothing is left, and no limit is exceeded
@@ -9,6 +10,7 @@ mod ceiling; // nobody beyond what is theirs
 mod conversation; // a model request as messages
 mod durable; // what was told stays
 mod events; // streams tell everything once
+mod handoffs; // nobody works for nobody
 mod journal; // kept events as turns
 mod once; // no effect twice
 mod order; // one turn at a time, in order
@@ -130,6 +132,7 @@ impl Invariants {
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
+            Box::new(handoffs::Handoffs::new(scenario)),
             Box::new(schema::Schema::new()),
         ];
         Self { checks, found: Vec::new() }

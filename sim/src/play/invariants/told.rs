@@ -113,7 +113,9 @@ impl<'a> Told<'a> {
                 result.get("request_id").or_else(|| result.get("initial_request_id"))
             });
             let id = param(made, "request_id").or_else(|| told.and_then(Value::as_str));
-            (to == Some(agent)).then_some((id, content?))
+            // To an agent whose id nobody was told, it may have been to this one.
+            let may_be_it = to.map_or(is_unsure(made), |to| to == agent);
+            may_be_it.then_some((id, content?))
         });
         sends.collect()
     }
@@ -215,7 +217,9 @@ fn is_refused(made: &Made) -> bool {
 
 fn id_of_creation(made: &Made) -> Option<&str> {
     let told = result(made).and_then(|result| result.get("agent_id"));
-    told.and_then(Value::as_str).or_else(|| param(made, "agent_id"))
+    // A temporary id is given by the server.
+    let asked_for = || param(made, "agent_id").filter(|id| *id != ".");
+    told.and_then(Value::as_str).or_else(asked_for)
 }
 
 fn is_child(made: &Made) -> bool {
