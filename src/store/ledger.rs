@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 
 use super::apply::Change;
 use super::database::{Counters, Database, Statements, sql};
@@ -167,26 +167,23 @@ impl Ledger {
     ) -> rusqlite::Result<(T, Vec<Committed>, Counters)> {
         let database = self.database.as_mut().expect("it was just made ready");
         self.log_bytes = database.log_bytes()?;
-        let transaction =
-            database.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let (value, events, counters) = {
-            let mut change = Change {
-                statements: Statements::new(&transaction),
-                counters: Counters { batch: self.counters.batch + 1, ..self.counters },
-                journal: &mut self.journal,
-                now: iso(self.world.clock.now()),
-                events: Vec::new(),
-            };
-            let value = work(&mut change)?;
-            let counters = change.counters;
-            change.run(
-                "UPDATE counters SET seq = ?1, batch = ?2, next_agent = ?3",
-                (sql(counters.seq), sql(counters.batch), sql(counters.next_agent)),
-            )?;
-            (value, change.events, counters)
+        let mut change = Change {
+            statements: Statements::new(&database.connection),
+            counters: Counters { batch: self.counters.batch + 1, ..self.counters },
+            journal: &mut self.journal,
+            now: iso(self.world.clock.now()),
+            events: Vec::new(),
         };
-        transaction.commit()?;
-        Ok((value, events, counters))
+        // What fails from here on is rolled back with its connection, which is dropped.
+        change.run("BEGIN IMMEDIATE", ())?;
+        let value = work(&mut change)?;
+        let counters = change.counters;
+        change.run(
+            "UPDATE counters SET seq = ?1, batch = ?2, next_agent = ?3",
+            (sql(counters.seq), sql(counters.batch), sql(counters.next_agent)),
+        )?;
+        change.run("COMMIT", ())?;
+        Ok((value, change.events, counters))
     }
 
     /// Opens the database again if the last failure closed it. A batch that failed and is there all
