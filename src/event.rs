@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,6 +17,12 @@ use crate::message::{ToolCall, Usage};
 /// The place of a durable event in the server's one order: given at commit, strictly increasing over
 /// all agents and over restarts.
 pub type Seq = u64;
+
+/// Where a text begins, so that it need not grow: most events are shorter.
+const EVENT_BYTES_USUAL: usize = 512;
+/// Of a time in our millennia.
+const ISO_BYTES_USUAL: usize = "2026-01-01T00:00:00.000Z".len();
+static ISO: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
@@ -179,7 +186,9 @@ impl Event {
 
     /// One line of JSON.
     pub fn json(&self) -> String {
-        serde_json::to_string(self).expect("events have only string keys")
+        let mut text = Vec::with_capacity(EVENT_BYTES_USUAL);
+        serde_json::to_writer(&mut text, self).expect("events have only string keys");
+        String::from_utf8(text).expect("JSON is text")
     }
 }
 
@@ -307,7 +316,9 @@ impl Batch {
 
 /// ISO 8601 in UTC, to the millisecond.
 pub fn iso(time: Timestamp) -> Arc<str> {
-    format!("{time:.3}").into()
+    let mut text = String::with_capacity(ISO_BYTES_USUAL);
+    ISO.print_timestamp(&time, &mut text).expect("a text takes whatever is written");
+    text.into()
 }
 
 fn params_preview(call: &ToolCall) -> String {

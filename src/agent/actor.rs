@@ -169,7 +169,13 @@ impl Agent {
                     None => break,
                 },
                 (entries, result) = self.outbox.committed() => self.on_committed(entries, result),
-                report = next_report(&mut self.running) => self.on_report(report),
+                report = next_report(&mut self.running) => {
+                    let is_heard_only = report.is_heard_only();
+                    self.on_report(report);
+                    if is_heard_only {
+                        continue;
+                    }
+                }
                 summary = Compacting::ended(&mut self.compacting) => self.on_summed_up(summary),
                 () = at(deadline) => self.on_deadline(),
             }

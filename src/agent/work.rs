@@ -30,6 +30,13 @@ pub enum Report {
     Live(What),
 }
 
+impl Report {
+    /// Whether nothing follows from it but that somebody hears it: there are many of these.
+    pub fn is_heard_only(&self) -> bool {
+        matches!(self, Self::Live(_) | Self::Input(Input::Text(_)))
+    }
+}
+
 /// Runs `work` and reports its end; a panic inside becomes a defect with a number in the log.
 pub async fn report(
     shared: Arc<Shared>,

@@ -1,7 +1,10 @@
 //! Server-sent events, both ways: frames written, and bytes read, at any split, into records.
 //! Pure: it never waits and knows nothing of what the records mean.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
+use memchr::memchr2;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -10,10 +13,13 @@ pub const PING: &[u8] = b": ping\n\n";
 
 /// Writes one record. `data` is one line; `id` is for those who come back.
 pub fn frame(id: Option<u64>, event: &str, data: &str) -> Bytes {
-    let text = match id {
-        Some(id) => format!("id: {id}\nevent: {event}\ndata: {data}\n\n"),
-        None => format!("event: {event}\ndata: {data}\n\n"),
+    let mut text = match id {
+        Some(id) => format!("id: {id}\n"),
+        None => String::new(),
     };
+    let parts = ["event: ", event, "\ndata: ", data, "\n\n"];
+    text.reserve_exact(parts.iter().map(|part| part.len()).sum());
+    text.extend(parts);
     Bytes::from(text)
 }
 
@@ -67,28 +73,32 @@ impl SseParser {
                 bytes = &bytes[1..];
                 continue;
             }
-            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = memchr2(b'\n', b'\r', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             if self.line.len() + piece.len() > self.bytes_max {
                 return Err(self.too_long());
             }
-            self.line.extend_from_slice(piece);
-            let Some(end) = end else { return Ok(()) };
+            let Some(end) = end else {
+                self.line.extend_from_slice(piece);
+                return Ok(());
+            };
             self.after_carriage_return = bytes[end] == b'\r';
             bytes = &bytes[end + 1..];
-            if let Some(record) = self.end_line()? {
+            let begun = std::mem::take(&mut self.line);
+            // Most lines come in one piece, and need no copy.
+            let line = if begun.is_empty() { piece } else { &[&begun, piece].concat() };
+            if let Some(record) = self.end_line(line)? {
                 records.push(record);
             }
         }
         Ok(())
     }
 
-    /// Takes the finished line; a blank one ends a record.
-    fn end_line(&mut self) -> Result<Option<Record>, TooLong> {
-        let line = std::mem::take(&mut self.line);
+    /// Takes a finished line; a blank one ends a record.
+    fn end_line(&mut self, line: &[u8]) -> Result<Option<Record>, TooLong> {
         let line = match line.strip_prefix(BYTE_ORDER_MARK) {
             Some(rest) if self.first_line => rest,
-            Some(_) | None => &line,
+            Some(_) | None => line,
         };
         self.first_line = false;
         if line.is_empty() {
@@ -97,7 +107,8 @@ impl SseParser {
             return Ok(self.data.take().map(|data| Record { event, data }));
         }
         // Decoded a line at a time; broken characters are replaced, as the format says.
-        let line = String::from_utf8_lossy(line);
+        let line =
+            str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
