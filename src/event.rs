@@ -9,9 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::choice::Choice;
 use crate::code::ErrorObject;
-use crate::id::{AgentId, RequestId};
-use crate::limits::{EVENT_OUTPUT_CHARS_MAX, EVENT_PARAMS_CHARS_MAX};
+use crate::id::{AgentId, ConfirmId, RequestId};
+use crate::limits::{
+    CONFIRMATION_PARAMS_BYTES_MAX, CONFIRMATION_TEXT_CHARS_MAX, EVENT_OUTPUT_CHARS_MAX,
+    EVENT_PARAMS_CHARS_MAX,
+};
 use crate::message::{ToolCall, Usage};
 
 /// The place of a durable event in the server's one order: given at commit, strictly increasing over
@@ -99,6 +103,28 @@ pub enum What {
         tokens_before: u64,
         tokens_after: u64,
     },
+    /// A call waits until somebody allows or denies it.
+    ConfirmationRequested {
+        confirm_id: ConfirmId,
+        tool: AskedTool,
+        /// What the call uses, without links; the program of one that starts something.
+        target: Option<String>,
+        /// Where it works.
+        cwd: Option<String>,
+        timeout_s: f64,
+        options: Vec<Choice>,
+    },
+    ConfirmationResolved {
+        confirm_id: ConfirmId,
+        decision: Choice,
+        /// Why the server decided it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// A client's name, or `server`.
+        resolved_by: String,
+        /// ISO 8601, UTC.
+        resolved_at: Arc<str>,
+    },
     TurnCompleted {
         content: Arc<str>,
         halted: bool,
@@ -147,6 +173,14 @@ pub struct Batch {
 pub struct BatchTool {
     pub tool_id: String,
     pub name: String,
+}
+
+/// A call that somebody is asked to confirm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedTool {
+    pub name: String,
+    /// The arguments; very long texts are cut, and say so.
+    pub params: Value,
 }
 
 /// A turn that did not complete.
@@ -209,6 +243,8 @@ impl What {
             Self::ToolCompleted { .. } => "tool_completed",
             Self::ProviderRetry { .. } => "provider_retry",
             Self::Compacted { .. } => "compacted",
+            Self::ConfirmationRequested { .. } => "confirmation_requested",
+            Self::ConfirmationResolved { .. } => "confirmation_resolved",
             Self::TurnCompleted { .. } => "turn_completed",
             Self::TurnCancelled(_) => "turn_cancelled",
             Self::TurnFailed(_) => "turn_failed",
@@ -239,6 +275,8 @@ impl What {
             | Self::ToolCompleted { .. }
             | Self::ProviderRetry { .. }
             | Self::Compacted { .. }
+            | Self::ConfirmationRequested { .. }
+            | Self::ConfirmationResolved { .. }
             | Self::TurnCompleted { .. }
             | Self::TurnCancelled(_)
             | Self::TurnFailed(_)
@@ -306,6 +344,36 @@ impl What {
     }
 }
 
+impl AskedTool {
+    /// Whoever confirms a call must see what it is: all of it, but for texts that nobody reads to the
+    /// end.
+    pub fn of(call: &ToolCall) -> Self {
+        let mut params = call.arguments.clone();
+        cut_texts(&mut params);
+        let text = params.to_string();
+        if text.len() > CONFIRMATION_PARAMS_BYTES_MAX {
+            let end = text.floor_char_boundary(CONFIRMATION_PARAMS_BYTES_MAX);
+            let more = text[end..].chars().count();
+            params = Value::String(format!("{}… {more} more characters", &text[..end]));
+        }
+        Self { name: call.name.clone(), params }
+    }
+}
+
+fn cut_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(CONFIRMATION_TEXT_CHARS_MAX) {
+                let more = text[end..].chars().count();
+                *text = format!("{}… {more} more characters", &text[..end]);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(cut_texts),
+        Value::Object(members) => members.values_mut().for_each(cut_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 impl Batch {
     pub fn of<'a>(calls: impl Iterator<Item = &'a ToolCall>, parallel: bool) -> Self {
         let tool =
@@ -337,6 +405,8 @@ fn shortened(text: &str, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn event(what: What) -> Event {
@@ -374,6 +444,22 @@ mod tests {
             let json = serde_json::to_value(event(what.clone())).unwrap();
             assert_eq!(json["type"], what.name());
         }
+    }
+
+    #[test]
+    fn whoever_confirms_a_call_sees_all_of_it_but_for_what_nobody_reads() {
+        let asked = |arguments: Value| {
+            let call = ToolCall { id: String::new(), name: "exec".to_owned(), arguments };
+            AskedTool::of(&call).params
+        };
+        let command = "x".repeat(CONFIRMATION_TEXT_CHARS_MAX);
+        let whole = json!({"args": [command, 1], "timeout": null});
+        assert_eq!(asked(whole.clone()), whole);
+        let long = asked(json!({"content": format!("{command}äö")}));
+        assert_eq!(long, json!({"content": format!("{command}… 2 more characters")}));
+        let many = asked(json!(vec![command; 9]));
+        let shown = many.as_str().unwrap();
+        assert!(shown.starts_with("[\"xxx") && shown.ends_with(" more characters"), "{shown}");
     }
 
     #[test]

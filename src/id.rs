@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::limits::{AGENT_ID_CHARS_MAX, REQUEST_ID_CHARS_MAX};
+use crate::limits::{AGENT_ID_CHARS_MAX, CONFIRM_ID_HEX, REQUEST_ID_CHARS_MAX};
 
 /// The name of an agent: at most 63 characters of `[A-Za-z0-9._-]` after an optional leading dot,
 /// starting with a letter or digit, without `..`.
@@ -29,6 +29,8 @@ pub enum IdError {
          control character)"
     )]
     Request { shown: String },
+    #[error("Invalid confirmation id: {shown:?} ({CONFIRM_ID_HEX} hexadecimal digits)")]
+    Confirm { shown: String },
 }
 
 impl AgentId {
@@ -79,6 +81,26 @@ impl RequestId {
     }
 }
 
+/// The name of one confirmation, drawn by the server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String")]
+pub struct ConfirmId(Arc<str>);
+
+impl ConfirmId {
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if text.len() != CONFIRM_ID_HEX || !text.bytes().all(is_digit) {
+            return Err(IdError::Confirm { shown: shorten(text) });
+        }
+        Ok(Self(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 fn shorten(text: &str) -> String {
     text.chars().take(80).collect()
 }
@@ -113,6 +135,14 @@ macro_rules! text_id {
     };
 }
 
+impl std::str::FromStr for ConfirmId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        Self::parse(text)
+    }
+}
+
 impl std::str::FromStr for AgentId {
     type Err = IdError;
 
@@ -123,6 +153,7 @@ impl std::str::FromStr for AgentId {
 
 text_id!(AgentId);
 text_id!(RequestId);
+text_id!(ConfirmId);
 
 #[cfg(test)]
 mod tests {

@@ -42,6 +42,9 @@
 //! 14. Agents reach each other through their tools by [`tool::team`], which the pool implements: in their
 //!     own name, by the checks that a call over RPC meets. None waits for itself, through whomever; and
 //!     whoever no longer waits ends the turn it waited for.
+//! 15. A call that somebody has to confirm is on record as started only after the decision is; what runs
+//!     is what was shown, by paths without links. Each confirmation is decided once, by the first answer
+//!     that the store took.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side
@@ -60,6 +63,7 @@ pub mod policy; // who may do what
 pub mod config; // the configuration file
 pub mod world; // the seams, and the real machine behind them
 pub mod event; // the one event type
+pub mod choice; // answers to confirmations
 pub mod message; // what a conversation is made of
 pub mod sse; // the format of event streams
 pub mod code; // error numbers

@@ -13,6 +13,7 @@ pub const CLIENT_NAME_CHARS_MAX: usize = 64;
 pub const AUTO_AGENT_ID_HEX: usize = 8;
 pub const AUTO_AGENT_ID_DRAWS_MAX: usize = 16;
 pub const AUTO_REQUEST_ID_HEX: usize = 16;
+pub const CONFIRM_ID_HEX: usize = 16;
 
 // Receiving a request.
 pub const BODY_BYTES_MAX: usize = MIB;
@@ -129,6 +130,17 @@ pub const CONCURRENT_TOOLS_MAX: usize = 5;
 pub const TOOL_CALLS_PER_MESSAGE_MAX: usize = 128;
 pub const SKILL_TIMEOUT_SECONDS: f64 = 300.0;
 pub const TURN_TIMEOUT_SECONDS: f64 = 3600.0;
+pub const CONFIRMATION_TIMEOUT_SECONDS: f64 = 120.0;
+/// Confirmations of one agent that nobody has decided yet: one for each call that waits.
+pub const CONFIRMATIONS_PENDING_MAX: usize = CONCURRENT_TOOLS_CONFIGURED_MAX;
+/// Those of all agents that were decided and whose decision is still told.
+pub const CONFIRMATIONS_KEPT_MAX: usize = 1000;
+/// Answers that wait until the first one to the same confirmation is written.
+pub const CONFIRMATION_ANSWERS_MAX: usize = 64;
+/// How much of one text among a call's arguments is shown to whoever confirms it.
+pub const CONFIRMATION_TEXT_CHARS_MAX: usize = 8000;
+/// How many bytes of all of them.
+pub const CONFIRMATION_PARAMS_BYTES_MAX: usize = 64 * KIB;
 pub const SLEEP_TOOL_SECONDS_MAX: f64 = 3600.0;
 pub const EMPTY_ANSWERS_MAX: u32 = 2;
 

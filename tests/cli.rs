@@ -356,6 +356,8 @@ fn help_is_complete() {
         ("help_rpc_create", &["rpc", "create"]),
         ("help_rpc_send", &["rpc", "send"]),
         ("help_rpc_destroy", &["rpc", "destroy"]),
+        ("help_rpc_confirmations", &["rpc", "confirmations"]),
+        ("help_rpc_confirm", &["rpc", "confirm"]),
         ("help_rpc_shutdown", &["rpc", "shutdown"]),
         ("help_rpc_call", &["rpc", "call"]),
     ];

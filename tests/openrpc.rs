@@ -7,16 +7,22 @@ mod server;
 use std::collections::BTreeSet;
 
 use jsonschema::Validator;
+use nexus3::choice::Choice;
 use nexus3::client::NexusClient;
 use nexus3::code::{Code, ErrorObject};
 use nexus3::config::Config;
-use nexus3::event::{Batch, BatchTool, Ended, Event, What};
-use nexus3::id::{AgentId, RequestId};
+use nexus3::event::{AskedTool, Batch, BatchTool, Ended, Event, What};
+use nexus3::id::{AgentId, ConfirmId, RequestId};
 use nexus3::message::Usage;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::world::real;
 use serde_json::{Map, Value, json};
 use server::Running;
+
+/// Outside of where the agent works.
+const NEEDS_CONFIRMATION: &str = r#"call write_file {"path": "/nowhere/x", "content": "x"}"#;
+/// Stands for the confirmation that is listed.
+const CONFIRM_ID: &str = "0123456789abcdef";
 
 /// Calls in their order: a method, the agent it is called on, its params. Without a provider the
 /// server runs on its built-in model, which calls tools when told to.
@@ -38,6 +44,9 @@ fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
         ("create_agent", None, json!({"agent_id": null, "initial_message": "hi"})),
         ("send", a, send),
         ("send", a, json!({"content": "again", "wait": false})),
+        ("send", a, json!({"content": NEEDS_CONFIRMATION, "wait": false})),
+        ("list_confirmations", a, json!({})),
+        ("confirm", a, json!({"confirm_id": CONFIRM_ID, "decision": "deny"})),
         ("cancel", a, json!({"request_id": "r1"})),
         ("cancel", a, json!({})),
         ("get_request", a, json!({"request_id": "r1"})),
@@ -119,7 +128,9 @@ async fn every_method_gives_what_its_schema_says() {
     let server = start().await;
     let document = document(&server.client).await;
     let mut called = BTreeSet::new();
-    for (name, agent, params) in samples() {
+    // Somebody is there who could confirm something.
+    let _confirmer = server.client.events(None, None).await.expect("a stream opens");
+    for (name, agent, mut params) in samples() {
         called.insert(name.to_owned());
         let methods = document["methods"].as_array().expect("methods are listed");
         let method = methods.iter().find(|method| method["name"] == name);
@@ -128,12 +139,26 @@ async fn every_method_gives_what_its_schema_says() {
         let route = if agent.is_some() { "/agent/{agent_id}" } else { "/rpc" };
         assert_eq!(method["x-route"], route, "{name}");
         let agent = agent.map(|agent| AgentId::parse(agent).expect("it is well formed"));
+        if params["confirm_id"] == CONFIRM_ID {
+            let agent = agent.as_ref().expect("an agent's call is confirmed");
+            params["confirm_id"] = pending(&server.client, agent).await.as_str().into();
+        }
         let result = server.client.call_by_name(agent.as_ref(), name, params).await;
         let result = result.unwrap_or_else(|error| panic!("{name}: {error:?}"));
         is_valid(&document, &method["result"]["schema"], &result, name);
     }
     assert_eq!(called, names(&document), "every method has a sample call");
     server.stopped().await;
+}
+
+/// The confirmation that an agent waits for, once it does.
+async fn pending(client: &NexusClient, agent: &AgentId) -> ConfirmId {
+    loop {
+        let listed = client.list_confirmations(agent).await.expect("they are listed");
+        if let Some(entry) = listed.confirmations.first() {
+            return entry.confirm_id.clone();
+        }
+    }
 }
 
 #[tokio::test]
@@ -188,6 +213,7 @@ fn events() -> Vec<What> {
     let error = || ErrorObject::new(Code::Outside, "x").with(json!({"kind": "timeout"}));
     let ended = || Ended { reason: text("timeout"), error: Some(error()), partial: text("so f") };
     let parent_agent_id = || Some(AgentId::parse("p").expect("it is well formed"));
+    let confirm_id = || ConfirmId::parse(CONFIRM_ID).expect("it is well formed");
     vec![
         What::AgentCreated { parent_agent_id: parent_agent_id() },
         What::AgentDestroyed { parent_agent_id: None },
@@ -216,6 +242,21 @@ fn events() -> Vec<What> {
         },
         What::Compacted { tokens_before: 9, tokens_after: 4 },
         What::ProviderRetry { attempt: 1, after_ms: 7, reason: text("busy") },
+        What::ConfirmationRequested {
+            confirm_id: confirm_id(),
+            tool: AskedTool { name: text("exec"), params: json!({"program": "make"}) },
+            target: Some(text("make")),
+            cwd: None,
+            timeout_s: 120.0,
+            options: Choice::ALL.to_vec(),
+        },
+        What::ConfirmationResolved {
+            confirm_id: confirm_id(),
+            decision: Choice::Deny,
+            reason: Some(text("cancelled")),
+            resolved_by: text("server"),
+            resolved_at: "2026-01-01T00:00:00.000Z".into(),
+        },
         What::TurnCompleted {
             content: "done".into(),
             halted: false,

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::changes::Compacting;
+use super::confirmations::{ConfirmReply, Confirmations, Pending};
+use super::confirming::Decided;
 use super::context::When;
 use super::conversation::{Conversation, MessageTokens};
 use super::handle::{Cancelled, CompactReply, Context, Retire, SendError, SendRequest, Status};
@@ -20,6 +22,7 @@ use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
 use super::preamble::Preamble;
 use super::requests::{AcceptReply, Known, Requests, State};
+use super::retirement::Retirement;
 use super::shown::Shown;
 use super::tokens::Encoding;
 use super::turn::{Effect, Input, Stop, Turn};
@@ -27,9 +30,9 @@ use super::work::Report;
 use super::{Facts, Kit, Past, Shared};
 use crate::event::{What, iso};
 use crate::id::{AgentId, RequestId};
-use crate::limits::{DESTROY_WAIT_MAX, WAITING_SENDS_MAX, WORK_QUEUE_MAX};
+use crate::limits::{WAITING_SENDS_MAX, WORK_QUEUE_MAX};
 use crate::message::Message;
-use crate::policy::Permissions;
+use crate::policy::{Permissions, Permit};
 use crate::provider::Model;
 use crate::store::{Standing, Write};
 use crate::tool::workplace::Workplace;
@@ -48,6 +51,8 @@ pub enum Ask {
     /// Everything from now on is done with these.
     Adopt(Arc<Permissions>, oneshot::Sender<()>),
     Workplace(oneshot::Sender<(Arc<Permissions>, Arc<Workplace>)>),
+    Confirm(Box<Decided>, ConfirmReply),
+    Confirmations(oneshot::Sender<Vec<Pending>>),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
     /// Takes a retirement back.
@@ -72,6 +77,8 @@ pub struct Agent {
     pub(super) forgotten: Vec<RequestId>,
     pub(super) queue: VecDeque<SendRequest>,
     pub(super) running: Option<Running>,
+    /// Those that its calls wait for.
+    pub(super) confirmations: Confirmations,
     /// A summary that somebody asked for; no turn starts meanwhile.
     pub(super) compacting: Option<Compacting>,
     pub(super) outbox: Outbox,
@@ -96,13 +103,6 @@ pub(super) struct Running {
     reports: mpsc::Sender<Report>,
 }
 
-#[derive(Default)]
-pub(super) struct Retirement {
-    leave: bool,
-    /// Told once nothing runs any more and everything is written that can be.
-    waiting: Vec<oneshot::Sender<()>>,
-}
-
 impl Agent {
     pub fn new(
         facts: Arc<Facts>,
@@ -123,6 +123,7 @@ impl Agent {
             should_shutdown: false,
             active_request: None,
             queued: 0,
+            waits_for_confirmation: false,
             halted_at_iteration_limit: false,
             last_action_at: None,
         };
@@ -143,6 +144,7 @@ impl Agent {
             forgotten: Vec::new(),
             queue: VecDeque::new(),
             running: None,
+            confirmations: Confirmations::default(),
             tasks: JoinSet::new(),
             retirement: None,
             should_shutdown: false,
@@ -202,6 +204,8 @@ impl Agent {
             Ask::Compact(when, reply) => self.on_compact(when, reply),
             Ask::Adopt(permissions, reply) => self.on_adopt(permissions, reply),
             Ask::Workplace(reply) => drop(reply.send(self.place_of_work())),
+            Ask::Confirm(answer, reply) => self.on_answer(&answer, reply),
+            Ask::Confirmations(reply) => self.on_list_confirmations(reply),
             Ask::Shutdown(reply) => {
                 self.should_shutdown = true;
                 self.publish();
@@ -253,7 +257,7 @@ impl Agent {
         self.outbox.push(Entry { request: None, writes: Vec::new(), then });
     }
 
-    fn cancel_queued(
+    pub(super) fn cancel_queued(
         &mut self,
         reason: CancelReason,
         wanted: impl Fn(&RequestId) -> bool,
@@ -277,22 +281,6 @@ impl Agent {
         self.push(id, writes, Then::End(outcome));
     }
 
-    fn on_retire(&mut self, how: Retire, reply: oneshot::Sender<()>) {
-        let (reason, cancel_turn, leave) = match how {
-            Retire::FinishTurn(reason) => (reason, false, false),
-            Retire::CancelTurn(reason) => (reason, true, false),
-            Retire::Leave => (CancelReason::Destroyed, true, true),
-        };
-        let retirement = self.retirement.get_or_insert_default();
-        retirement.leave |= leave;
-        retirement.waiting.push(reply);
-        self.cancel_queued(reason, |_| true);
-        self.stop_compacting();
-        if cancel_turn && self.running.is_some() {
-            self.on_input(Input::Stop(Stop::Cancel(reason)));
-        }
-    }
-
     fn on_deadline(&mut self) {
         let now = Instant::now();
         for id in self.take_queued(|queued| queued.deadline <= now) {
@@ -301,6 +289,7 @@ impl Agent {
         if self.running.as_ref().is_some_and(|running| running.deadline <= now) {
             self.on_input(Input::Stop(Stop::Timeout));
         }
+        self.expire_confirmations(now);
     }
 
     fn on_report(&mut self, report: Report) {
@@ -325,9 +314,12 @@ impl Agent {
     }
 
     pub(super) fn on_input(&mut self, input: Input) {
-        let running = self.running.as_mut().expect("input belongs to the running turn");
-        let effects = running.turn.on(input);
+        let effects = self.turn().on(input);
         self.perform(effects);
+    }
+
+    fn turn(&mut self) -> &mut Turn {
+        &mut self.running.as_mut().expect("a turn runs").turn
     }
 
     /// Starts the next turn once the one before is over and on record.
@@ -378,10 +370,27 @@ impl Agent {
                 }
                 Effect::Tell(what) => writes.push(self.journal().event(&request, what)),
                 Effect::Ask => work.push(Work::Ask),
-                Effect::Run { index, call } => {
-                    writes.extend(self.journal().tool_started(&request, &call));
-                    work.push(Work::Run { index, call });
+                Effect::Run { index, call }
+                    if self.shared.tools.may_ask(&call, &self.permissions, &self.workplace) =>
+                {
+                    self.turn().hold(index);
+                    work.push(Work::Examine { index, call });
                 }
+                Effect::Run { index, call } => {
+                    let permit = Permit::Nothing;
+                    writes.extend(self.journal().tool_started(&request, &call));
+                    work.push(Work::Run { index, call, permit });
+                }
+                Effect::RunPermitted { index, call, permit } => {
+                    writes.extend(self.journal().tool_started(&request, &call));
+                    work.push(Work::Run { index, call, permit });
+                }
+                Effect::Confirm { index, call, question } => {
+                    let (asked, then) = self.ask_for(&request, (index, &call), question);
+                    writes.extend(asked);
+                    work.push(then);
+                }
+                Effect::Withdraw { index, why } => writes.extend(self.withdraw(index, &why)),
                 Effect::ToolEnded { call, result } => {
                     writes.extend(self.journal().tool_ended(&request, &call, &result));
                 }
@@ -436,32 +445,8 @@ impl Agent {
     fn next_deadline(&self) -> Option<Instant> {
         let queued = self.queue.iter().map(|queued| queued.deadline);
         let running = self.running.as_ref().map(|running| running.deadline);
-        queued.chain(running).chain(self.outbox.retry_at()).min()
-    }
-
-    /// Answers those who wait for the agent's retirement once nothing of it runs; true when its
-    /// task is to end.
-    async fn has_left(&mut self) -> bool {
-        if self.running.is_some() || self.compacting.is_some() || !self.outbox.is_settled() {
-            return false;
-        }
-        let Some(retirement) = &mut self.retirement else {
-            return false;
-        };
-        let (leave, waiting) = (retirement.leave, std::mem::take(&mut retirement.waiting));
-        if !waiting.is_empty() {
-            // Tasks that were told to end do so at their next await; one that does not is left
-            // behind aborted, and its result reaches nobody.
-            let ended = async {
-                while self.tasks.join_next().await.is_some() {}
-                self.workplace.nothing_runs().await;
-            };
-            let _ = timeout(DESTROY_WAIT_MAX, ended).await;
-        }
-        for reply in waiting {
-            let _ = reply.send(());
-        }
-        leave
+        let own = running.into_iter().chain(self.confirmations.next_expiry());
+        queued.chain(own).chain(self.outbox.retry_at()).min()
     }
 }
 

@@ -74,6 +74,14 @@ impl Agent {
 
     /// They are on record already: whoever changes several agents at once sees to that.
     pub(super) fn on_adopt(&mut self, permissions: Arc<Permissions>, reply: oneshot::Sender<()>) {
+        self.take_permissions(permissions);
+        // Whoever is told finds the same in the published status.
+        self.publish();
+        let _ = reply.send(());
+    }
+
+    /// Does everything from now on with these, which are on record.
+    pub(super) fn take_permissions(&mut self, permissions: Arc<Permissions>) {
         let Preamble { system, path, .. } = self.preamble.as_ref();
         let tools = self.shared.tools.definitions(&permissions);
         let preamble = Preamble::new(Arc::clone(system), path.clone(), tools);
@@ -81,9 +89,6 @@ impl Agent {
         self.workplace.adopt(&permissions);
         self.shown = Arc::new(Shown::of(&self.facts, &permissions));
         self.permissions = permissions;
-        // Whoever is told finds the same in the published status.
-        self.publish();
-        let _ = reply.send(());
     }
 
     pub(super) fn place_of_work(&self) -> (Arc<Permissions>, Arc<Workplace>) {

@@ -55,6 +55,7 @@ impl Agent {
                 let forgotten = self.requests.record(request());
                 self.forgotten.extend(forgotten);
             }
+            Then::Answered(id) => self.on_answered(&id),
             Then::Cancelled(reply, cancelled) => drop(reply.send(cancelled)),
             Then::Model(model, reply) => {
                 self.model = *model;
@@ -84,9 +85,16 @@ impl Agent {
                 let ask = work::ask(Arc::clone(&shared), draft, may_compact, reports.clone());
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
-            Work::Run { index, call } => {
+            Work::Examine { index, call } => {
                 let place = self.place_of_work();
-                let run = work::run_tool(Arc::clone(&shared), place, index, call);
+                let examine = work::examine(Arc::clone(&shared), place, index, call);
+                self.tasks.spawn(work::report(shared, reports, examine));
+            }
+            Work::Await(id) => self.confirmations.written(&id),
+            Work::Decide { index, verdict } => self.on_input(Input::Decided { index, verdict }),
+            Work::Run { index, call, permit } => {
+                let place = self.place_of_work();
+                let run = work::run_tool(Arc::clone(&shared), place, index, (call, permit));
                 self.tasks.spawn(work::report(shared, reports, run));
                 self.on_input(Input::ToolStarted { index });
             }
@@ -105,6 +113,7 @@ impl Agent {
             self.refuse(request, &lost);
         }
         let mut turn_is_lost = false;
+        let mut answers_lost = Vec::new();
         for entry in &mut owed {
             entry.then = match std::mem::replace(&mut entry.then, Then::Nothing) {
                 Then::Nothing => Then::Nothing,
@@ -116,6 +125,11 @@ impl Agent {
                 Then::End(_) => {
                     self.end_in_memory(entry.request.as_ref(), &mut entry.writes);
                     Then::Recorded
+                }
+                Then::Answered(id) => {
+                    entry.writes.clear();
+                    answers_lost.push(id);
+                    Then::Nothing
                 }
                 Then::Cancelled(reply, cancelled) => {
                     let _ = reply.send(cancelled);
@@ -136,6 +150,9 @@ impl Agent {
         }
         owed.retain(|entry| !entry.writes.is_empty());
         self.outbox.owe(owed);
+        for id in &answers_lost {
+            self.on_answer_lost(id);
+        }
         if turn_is_lost && self.running.is_some() {
             self.on_input(Input::Stop(Stop::Storage));
         }

@@ -10,6 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
+use super::confirmations::{Answered, ConfirmError, Pending};
+use super::confirming::Decided;
 use super::context::{Compacted, NotCompacted, When};
 use super::counting::{self, Countable};
 use super::outbox::NotChanged;
@@ -24,7 +26,7 @@ use crate::limits::{INBOX_MAX, WAITING_SENDS_MAX};
 use crate::message::{Message, UserMeta};
 use crate::policy::{Decision, Permissions};
 use crate::provider::Model;
-use crate::store::StoreError;
+use crate::store::{ConfirmationRecord, StoreError};
 
 #[derive(Clone)]
 pub struct AgentHandle(Arc<Inner>);
@@ -68,6 +70,8 @@ pub struct Status {
     pub should_shutdown: bool,
     pub active_request: Option<RequestId>,
     pub queued: usize,
+    /// Whether a call waits until somebody confirms it.
+    pub waits_for_confirmation: bool,
     pub halted_at_iteration_limit: bool,
     /// ISO 8601, UTC.
     pub last_action_at: Option<Arc<str>>,
@@ -367,6 +371,30 @@ impl AgentHandle {
     pub async fn compact(&self, when: When) -> Result<Compacted, CompactError> {
         let asked = self.ask(|reply| Ask::Compact(when, reply)).await;
         asked.unwrap_or(Err(CompactError::Gone))
+    }
+
+    /// Answers a confirmation of the agent. Where it was decided before, what was decided is told.
+    pub async fn confirm(&self, answer: Decided) -> Result<Answered, ConfirmError> {
+        let (id, decision) = (answer.confirm_id.clone(), answer.decision);
+        let asked = self.ask(|reply| Ask::Confirm(Box::new(answer), reply)).await;
+        match asked.unwrap_or(Err(ConfirmError::Gone)) {
+            Err(ConfirmError::Unknown) => {}
+            answered => return answered,
+        }
+        let record = self.0.shared.store.confirmation(self.facts().number, &id).await;
+        let record = record.map_err(|_| ConfirmError::Storage)?;
+        let ConfirmationRecord { options, resolved } = record.ok_or(ConfirmError::Unknown)?;
+        if !options.contains(&decision) {
+            return Err(ConfirmError::NotOffered { decision, options });
+        }
+        // One that is not decided is one whose decision could not be written.
+        let (decision, resolved_by) = resolved.ok_or(ConfirmError::Storage)?;
+        Ok(Answered { accepted: false, decision, resolved_by })
+    }
+
+    /// The confirmations that somebody can answer, oldest first.
+    pub async fn confirmations(&self) -> Result<Vec<Pending>, Gone> {
+        self.ask(Ask::Confirmations).await
     }
 
     /// Notes that this agent has nothing against the server's end.

@@ -2,18 +2,20 @@
 //! Pure: it names the agent and the time; `outbox` sees to the order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::confirmations::{Confirmation, Resolution};
 use super::context::Compacted;
 use super::handle::SendRequest;
 use super::outcome::Outcome;
 use super::turn::ToolResult;
-use crate::event::{Event, What};
+use crate::event::{Event, What, iso};
 use crate::id::{AgentId, RequestId};
 use crate::message::{Message, ToolCall};
-use crate::store::{AgentNumber, Standing, Write};
+use crate::store::{AgentNumber, ConfirmationAsked, Standing, Write};
 
 /// Writes about one agent at one moment.
 #[derive(Debug)]
@@ -76,6 +78,48 @@ impl Journal<'_> {
             What::tool_succeeded(call, &result.content)
         };
         vec![ended, self.event(request, what)]
+    }
+
+    pub fn confirmation_requested(&self, asked: &Confirmation, timeout: Duration) -> Vec<Write> {
+        let record = ConfirmationAsked {
+            id: asked.id.clone(),
+            request: asked.request.clone(),
+            tool: asked.tool.name.clone(),
+            options: asked.options(),
+            expires_at: Arc::clone(&asked.expires_at),
+        };
+        let requested = Write::ConfirmationRequested { agent: self.agent, asked: Box::new(record) };
+        let what = What::ConfirmationRequested {
+            confirm_id: asked.id.clone(),
+            tool: asked.tool.clone(),
+            target: asked.question.target.clone(),
+            cwd: Some(asked.question.cwd.clone()),
+            timeout_s: timeout.as_secs_f64(),
+            options: asked.options().to_vec(),
+        };
+        vec![requested, self.event(&asked.request, what)]
+    }
+
+    pub fn confirmation_resolved(
+        &self,
+        asked: &Confirmation,
+        resolution: &Resolution,
+    ) -> Vec<Write> {
+        let Resolution { decision, reason, by } = resolution;
+        let resolved = Write::ConfirmationResolved {
+            agent: self.agent,
+            id: asked.id.clone(),
+            decision: *decision,
+            by: by.clone(),
+        };
+        let what = What::ConfirmationResolved {
+            confirm_id: asked.id.clone(),
+            decision: *decision,
+            reason: reason.clone(),
+            resolved_by: by.clone(),
+            resolved_at: iso(self.now),
+        };
+        vec![resolved, self.event(&asked.request, what)]
     }
 
     /// The end of a request; `partial` is the text of its turn so far.

@@ -2,8 +2,11 @@
 //! `handle` is what others hold; `actor` is the loop behind it; `turn` decides, `work` waits.
 
 mod actor;
+mod batch; // the tool calls of one answer
 mod changes;
 mod commit;
+mod confirmations; // which can be answered, and who wins
+mod confirming; // a call
 mod context;
 mod conversation;
 mod counting;
@@ -16,6 +19,7 @@ mod prepare;
 mod prompt;
 mod shown;
 mod requests;
+mod retirement;
 mod status;
 mod tokens;
 mod turn;
@@ -26,6 +30,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use confirmations::{Answered, ConfirmError, Pending};
+pub use confirming::Decided;
 pub use context::{
     Automatic, Compacted, CompactionRules, NotCompacted, SUMMARY_TASK, When, summary_message,
 };
@@ -40,7 +46,7 @@ pub use prompt::{Layered, layered};
 pub use requests::State;
 pub use shown::Shown;
 pub use tokens::{Encoding, Tables, Tokens};
-pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn};
+pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn, Verdict};
 
 use crate::hub::Hub;
 use crate::id::{AgentId, RequestId};
@@ -91,6 +97,7 @@ pub struct Shared {
     pub team: Weak<dyn Team>,
     pub rules: Rules,
     pub skill_timeout: Duration,
+    pub confirmation_timeout: Duration,
     pub compaction: CompactionRules,
     /// Messages of one conversation.
     pub in_memory_max: usize,

@@ -11,9 +11,11 @@ use tokio::time::Instant;
 use super::context::Compacted;
 use super::handle::{Cancelled, CompactReply};
 use super::outcome::Outcome;
-use crate::id::RequestId;
+use super::turn::Verdict;
+use crate::id::{ConfirmId, RequestId};
 use crate::limits::STORAGE_RETRY_AFTER;
 use crate::message::ToolCall;
+use crate::policy::Permit;
 use crate::provider::Model;
 use crate::store::{Store, StoreError, Write};
 use crate::world::BoxFuture;
@@ -39,6 +41,8 @@ pub enum Then {
     End(Outcome),
     /// The request, whose end was told before it could be written, is on record after all.
     Recorded,
+    /// Somebody's answer to a confirmation is on record.
+    Answered(ConfirmId),
     /// Whoever cancelled these is told.
     Cancelled(oneshot::Sender<Cancelled>, Cancelled),
     /// The agent has another model, and whoever asked for it is told.
@@ -61,7 +65,23 @@ pub enum NotChanged {
 #[derive(Debug)]
 pub enum Work {
     Ask,
-    Run { index: usize, call: ToolCall },
+    /// Looks whether somebody has to be asked about a call.
+    Examine {
+        index: usize,
+        call: ToolCall,
+    },
+    /// Lets the confirmation be answered.
+    Await(ConfirmId),
+    /// Goes on with a call that was decided on without anybody.
+    Decide {
+        index: usize,
+        verdict: Verdict,
+    },
+    Run {
+        index: usize,
+        call: ToolCall,
+        permit: Permit,
+    },
 }
 
 pub struct Outbox {

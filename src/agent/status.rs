@@ -29,6 +29,7 @@ impl Agent {
             should_shutdown: self.should_shutdown,
             active_request: self.running.as_ref().map(|running| running.request.clone()),
             queued: self.queue.len(),
+            waits_for_confirmation: self.confirmations.is_waiting(),
             halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
             last_action_at: self.standing.last_action_at.clone(),
         };

@@ -5,15 +5,15 @@
 //! one result, directly after its message and in order; no result without a call; no empty
 //! assistant message. And every turn ends exactly once.
 
-use serde_json::Value;
-
+use super::batch::Batch;
 use super::context::{Compacted, MayCompact};
 use super::outcome::{CancelReason, Failure, Finish, Outcome};
-use crate::event::{self, What};
+use crate::event::What;
 use crate::limits::EMPTY_ANSWERS_MAX;
-use crate::message::{AssistantMeta, Message, ToolCall, ToolMeta, Usage};
+use crate::message::{AssistantMeta, Message, ToolCall, Usage};
+use crate::policy::Permit;
 use crate::provider::{Fault, FinishReason, ProviderError, Retry};
-use crate::tool::PARALLEL_ARGUMENT;
+use crate::tool::Question;
 
 #[derive(Debug)]
 pub struct Turn {
@@ -56,6 +56,16 @@ pub enum Input {
     Compacted(Compacted),
     /// The conversation could not become shorter; what does not fit is left out.
     NotCompacted,
+    /// A call that was held back was looked at: somebody has to be asked, or nobody.
+    Examined {
+        index: usize,
+        question: Option<Question>,
+    },
+    /// Somebody was asked about a call.
+    Decided {
+        index: usize,
+        verdict: Verdict,
+    },
     /// A call that was to run does, now that this is on record.
     ToolStarted {
         index: usize,
@@ -85,6 +95,14 @@ pub struct ToolResult {
     pub error: bool,
 }
 
+/// What becomes of a call about which somebody was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Run(Permit),
+    /// With what its model is told.
+    NotRun(String),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     Cancel(CancelReason),
@@ -102,9 +120,27 @@ pub enum Effect {
     Compact(Compacted),
     /// Something that those who follow the turn should know.
     Tell(What),
+    /// The call runs, unless it is to be looked at first ([`Turn::hold`]).
     Run {
         index: usize,
         call: ToolCall,
+    },
+    /// A call that was held back runs.
+    RunPermitted {
+        index: usize,
+        call: ToolCall,
+        permit: Permit,
+    },
+    /// Somebody is asked whether a call may run.
+    Confirm {
+        index: usize,
+        call: ToolCall,
+        question: Question,
+    },
+    /// Nobody needs to be asked any more about a call that was held back.
+    Withdraw {
+        index: usize,
+        why: String,
     },
     /// A call that was started has its result.
     ToolEnded {
@@ -124,40 +160,6 @@ enum Phase {
     },
     Acting(Batch),
     Done,
-}
-
-/// The tool calls of one answer.
-#[derive(Debug)]
-struct Batch {
-    slots: Vec<Slot>,
-    mode: Mode,
-    at_once: usize,
-    /// Results are appended in call order, so those before this one are in the conversation.
-    appended: usize,
-    /// Some call was not run, or not to its end.
-    halted: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// One after another, up to the first failure.
-    Sequential,
-    Parallel,
-}
-
-#[derive(Debug)]
-struct Slot {
-    call: ToolCall,
-    state: SlotState,
-}
-
-#[derive(Debug)]
-enum SlotState {
-    Waiting,
-    /// It runs once that is on record. Cut off before, it certainly had no effect.
-    Due,
-    Running,
-    Ended(ToolResult),
 }
 
 impl Turn {
@@ -210,7 +212,12 @@ impl Turn {
                 self.compaction = Compaction::GivenUp;
                 Vec::new()
             }
-            Input::ToolStarted { index } => self.on_tool_started(index),
+            Input::Examined { index, question } => self.on_examined(index, question),
+            Input::Decided { index, verdict } => self.on_decided(index, verdict),
+            Input::ToolStarted { index } => {
+                self.batch().start(index);
+                Vec::new()
+            }
             Input::ToolEnded { index, result } => self.on_tool_ended(index, result),
             Input::Defect { error_id } => self.fail(Failure::Internal { error_id }),
             Input::Stop(Stop::Timeout) => self.fail(Failure::Timeout),
@@ -307,31 +314,52 @@ impl Turn {
         }))
     }
 
-    fn on_tool_started(&mut self, index: usize) -> Vec<Effect> {
-        let Phase::Acting(batch) = &mut self.phase else {
-            panic!("a tool starts only while tools run");
-        };
-        let slot = &mut batch.slots[index];
-        assert!(matches!(slot.state, SlotState::Due), "a tool starts once, and when it was due");
-        slot.state = SlotState::Running;
-        Vec::new()
+    /// Has a call that is due looked at before it runs: nothing of it is on record, and it certainly had
+    /// no effect.
+    pub fn hold(&mut self, index: usize) {
+        self.batch().hold(index);
+    }
+
+    fn on_examined(&mut self, index: usize, question: Option<Question>) -> Vec<Effect> {
+        let batch = self.batch();
+        match question {
+            None => vec![batch.release(index, Permit::Nothing)],
+            Some(question) => {
+                vec![Effect::Confirm { index, call: batch.held(index), question }]
+            }
+        }
+    }
+
+    fn on_decided(&mut self, index: usize, verdict: Verdict) -> Vec<Effect> {
+        let batch = self.batch();
+        match verdict {
+            Verdict::Run(permit) => vec![batch.release(index, permit)],
+            Verdict::NotRun(why) => {
+                batch.refuse(index, why);
+                let mut effects = Vec::new();
+                self.advance(&mut effects);
+                effects
+            }
+        }
     }
 
     fn on_tool_ended(&mut self, index: usize, result: ToolResult) -> Vec<Effect> {
-        let Phase::Acting(batch) = &mut self.phase else {
-            panic!("a tool ends only while tools run");
-        };
-        let mut effects = vec![batch.end(index, result)];
+        let mut effects = vec![self.batch().end(index, result)];
         self.advance(&mut effects);
         effects
+    }
+
+    fn batch(&mut self) -> &mut Batch {
+        let Phase::Acting(batch) = &mut self.phase else {
+            panic!("tools run only while a batch does");
+        };
+        batch
     }
 
     /// Appends results that are due, starts calls that may start, and asks the model again once
     /// all have ended.
     fn advance(&mut self, effects: &mut Vec<Effect>) {
-        let Phase::Acting(batch) = &mut self.phase else {
-            panic!("only a batch advances");
-        };
+        let batch = self.batch();
         batch.append_ended(effects);
         batch.start_waiting(effects);
         if !batch.is_over() {
@@ -378,115 +406,6 @@ impl Turn {
         effects.push(Effect::Finish(outcome));
         effects
     }
-}
-
-impl Batch {
-    fn new(calls: Vec<ToolCall>, concurrent_max: usize) -> Self {
-        let parallel = calls.iter().any(|call| call.arguments[PARALLEL_ARGUMENT] == true);
-        let slots =
-            calls.into_iter().map(|call| Slot { call, state: SlotState::Waiting }).collect();
-        let (mode, at_once) =
-            if parallel { (Mode::Parallel, concurrent_max) } else { (Mode::Sequential, 1) };
-        Self { slots, mode, at_once, appended: 0, halted: false }
-    }
-
-    fn told(&self) -> event::Batch {
-        let calls = self.slots.iter().map(|slot| &slot.call);
-        event::Batch::of(calls, self.mode == Mode::Parallel)
-    }
-
-    fn over(&self) -> Effect {
-        let told = self.told();
-        Effect::Tell(if self.halted { What::BatchHalted(told) } else { What::BatchCompleted(told) })
-    }
-
-    fn is_over(&self) -> bool {
-        self.appended == self.slots.len()
-    }
-
-    fn end(&mut self, index: usize, result: ToolResult) -> Effect {
-        let failed = result.error;
-        let slot = &mut self.slots[index];
-        assert!(matches!(slot.state, SlotState::Running), "a tool ends only after it started");
-        let ended = Effect::ToolEnded { call: slot.call.clone(), result: result.clone() };
-        slot.state = SlotState::Ended(result);
-        if failed && self.mode == Mode::Sequential {
-            self.skip_waiting("Not run: an earlier tool call of this message failed.");
-        }
-        ended
-    }
-
-    fn skip_waiting(&mut self, why: &str) {
-        for slot in &mut self.slots {
-            if matches!(slot.state, SlotState::Waiting) {
-                self.halted = true;
-                slot.state = SlotState::Ended(ToolResult { content: why.to_owned(), error: true });
-            }
-        }
-    }
-
-    fn cut(&mut self, why: &str, effects: &mut Vec<Effect>) {
-        let not_run = format!("Not run: the turn ended early ({why}).");
-        self.skip_waiting(&not_run);
-        for slot in &mut self.slots {
-            let content = match &slot.state {
-                SlotState::Waiting => panic!("calls that waited were skipped"),
-                SlotState::Due => not_run.clone(),
-                SlotState::Running => format!(
-                    "Cut off while it ran, because the turn ended early ({why}): whether it had an \
-                     effect is not known."
-                ),
-                SlotState::Ended(_) => continue,
-            };
-            let result = ToolResult { content, error: true };
-            effects.push(Effect::ToolEnded { call: slot.call.clone(), result: result.clone() });
-            slot.state = SlotState::Ended(result);
-            self.halted = true;
-        }
-    }
-
-    fn start_waiting(&mut self, effects: &mut Vec<Effect>) {
-        let mut free = self.at_once - self.open();
-        for (index, slot) in self.slots.iter_mut().enumerate() {
-            if free == 0 {
-                return;
-            }
-            if matches!(slot.state, SlotState::Waiting) {
-                slot.state = SlotState::Due;
-                free -= 1;
-                effects.push(Effect::Run { index, call: without_parallel(&slot.call) });
-            }
-        }
-    }
-
-    /// How many calls run or are about to.
-    fn open(&self) -> usize {
-        let is_open = |slot: &&Slot| matches!(slot.state, SlotState::Due | SlotState::Running);
-        self.slots.iter().filter(is_open).count()
-    }
-
-    fn append_ended(&mut self, effects: &mut Vec<Effect>) {
-        for slot in &self.slots[self.appended..] {
-            let SlotState::Ended(result) = &slot.state else {
-                return;
-            };
-            self.appended += 1;
-            effects.push(Effect::Append(Message::Tool {
-                content: result.content.clone(),
-                tool_call_id: slot.call.id.clone(),
-                meta: result.error.then_some(ToolMeta { error: true }),
-            }));
-        }
-    }
-}
-
-/// The call as its tool sees it: `_parallel` belongs to the batch, not to the tool.
-fn without_parallel(call: &ToolCall) -> ToolCall {
-    let mut call = call.clone();
-    if let Value::Object(arguments) = &mut call.arguments {
-        arguments.shift_remove(PARALLEL_ARGUMENT);
-    }
-    call
 }
 
 #[cfg(test)]

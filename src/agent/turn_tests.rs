@@ -1,11 +1,17 @@
-//! The turn machine, interleaving by interleaving, and over random orders of everything that can
-//! happen to it.
+//! The turn machine, interleaving by interleaving.
 
-use proptest::prelude::*;
 use serde_json::json;
+
+use std::sync::Arc;
 
 use super::super::conversation::check_pairs;
 use super::*;
+use crate::message::ToolMeta;
+use crate::policy::Subject;
+
+/// Over random orders of everything that can happen.
+#[path = "turn_random_tests.rs"]
+mod random;
 
 const RULES: Rules = Rules { iterations_max: 3, concurrent_tools_max: 2 };
 const CANCEL: Input = Input::Stop(Stop::Cancel(CancelReason::Cancelled));
@@ -72,6 +78,38 @@ fn failed(index: usize) -> Input {
 fn result(id: &str, content: &str) -> Effect {
     let (content, tool_call_id) = (content.to_owned(), id.to_owned());
     Effect::Append(Message::Tool { content, tool_call_id, meta: None })
+}
+
+fn question() -> Question {
+    Question { subject: Arc::new(Subject::Call), target: None, cwd: "/p".to_owned() }
+}
+
+fn confirmed() -> Permit {
+    Permit::Confirmed(Arc::new(Subject::Call))
+}
+
+fn allowed(index: usize) -> Input {
+    Input::Decided { index, verdict: Verdict::Run(confirmed()) }
+}
+
+fn denied(index: usize) -> Input {
+    Input::Decided { index, verdict: Verdict::NotRun("denied".to_owned()) }
+}
+
+/// A turn in which all of these calls that are due wait until somebody confirms them.
+fn confirming(calls: Vec<ToolCall>) -> Turn {
+    let (mut turn, _) = Turn::start(RULES);
+    let effects = turn.on(answered(calls));
+    let due = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Run { index, .. } => Some(index),
+        _ => None,
+    });
+    for index in due {
+        turn.hold(index);
+        let asked = turn.on(Input::Examined { index, question: Some(question()) });
+        assert!(matches!(&asked[..], [Effect::Confirm { .. }]), "{asked:?}");
+    }
+    turn
 }
 
 fn failure(id: &str, content: &str) -> Effect {
@@ -259,187 +297,6 @@ fn the_iteration_limit_ends_the_turn_after_the_results() {
     assert_eq!(turn.does(ended(0, "1")), expected);
 }
 
-/// What the outside may do next. Numbers pick among what is legal at that point.
-#[derive(Clone, Debug)]
-enum Happens {
-    Text(String),
-    Answer { calls: usize, parallel: bool, length: bool },
-    Breaks,
-    ToolStarts { which: usize },
-    ToolEnds { which: usize, error: bool },
-    Defect,
-    Cancel,
-    Timeout,
-}
-
-fn happens() -> impl Strategy<Value = Happens> {
-    prop_oneof![
-        6 => "[a-c]{0,3}".prop_map(Happens::Text),
-        6 => (0usize..5, any::<bool>(), any::<bool>())
-            .prop_map(|(calls, parallel, length)| Happens::Answer { calls, parallel, length }),
-        8 => (0usize..5).prop_map(|which| Happens::ToolStarts { which }),
-        8 => (0usize..5, prop::bool::weighted(0.3))
-            .prop_map(|(which, error)| Happens::ToolEnds { which, error }),
-        1 => Just(Happens::Breaks),
-        1 => Just(Happens::Defect),
-        1 => Just(Happens::Cancel),
-        1 => Just(Happens::Timeout),
-    ]
-}
-
-/// Plays the actor: keeps the conversation, and knows what runs.
-struct Stage {
-    turn: Turn,
-    conversation: Vec<Message>,
-    asked: bool,
-    due: Vec<usize>,
-    running: Vec<usize>,
-    started: usize,
-    /// Calls that were started and have not been told to end.
-    unended: usize,
-    in_batch: bool,
-    finished: Vec<Outcome>,
-    answers: usize,
-}
-
-impl Stage {
-    fn new() -> Self {
-        let (turn, effects) = Turn::start(RULES);
-        let mut stage = Self {
-            turn,
-            conversation: vec![Message::User { content: "go".into(), meta: None }],
-            asked: false,
-            due: vec![],
-            running: vec![],
-            started: 0,
-            unended: 0,
-            in_batch: false,
-            finished: vec![],
-            answers: 0,
-        };
-        stage.perform(effects);
-        stage
-    }
-
-    fn perform(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            assert!(self.finished.is_empty(), "nothing comes after the end");
-            match effect {
-                Effect::Ask => {
-                    assert!(!self.asked && self.open() == 0, "one thing at a time");
-                    check_pairs(self.conversation.iter()).expect("a request to a model is paired");
-                    self.asked = true;
-                }
-                Effect::Append(message) => self.conversation.push(message),
-                Effect::Compact(_) => assert!(!self.asked, "a summary comes before the question"),
-                Effect::Tell(What::BatchStarted(_)) => {
-                    assert!(!self.in_batch, "one batch at a time");
-                    self.in_batch = true;
-                }
-                Effect::Tell(_) => {
-                    assert!(self.in_batch && self.unended == 0, "a batch ends after its calls");
-                    self.in_batch = false;
-                }
-                Effect::ToolEnded { .. } => self.unended -= 1,
-                Effect::Run { index, call } => {
-                    assert!(call.arguments.get(PARALLEL_ARGUMENT).is_none());
-                    self.due.push(index);
-                    self.started += 1;
-                    self.unended += 1;
-                    assert!(self.open() <= RULES.concurrent_tools_max);
-                }
-                Effect::Abandon => {
-                    self.asked = false;
-                    self.due.clear();
-                    self.running.clear();
-                }
-                Effect::Finish(outcome) => {
-                    assert!(!self.asked && self.open() == 0, "nothing runs after the end");
-                    assert!(
-                        !self.in_batch && self.unended == 0,
-                        "what was started was told to end"
-                    );
-                    self.finished.push(outcome);
-                }
-            }
-        }
-    }
-
-    fn open(&self) -> usize {
-        self.due.len() + self.running.len()
-    }
-
-    /// The input this makes of `next`, if the outside can do that now.
-    fn input(&mut self, next: Happens) -> Option<Input> {
-        match next {
-            Happens::Cancel => Some(CANCEL),
-            Happens::Timeout => Some(Input::Stop(Stop::Timeout)),
-            Happens::Defect => Some(Input::Defect { error_id: "e".to_owned() }),
-            Happens::Text(text) => self.asked.then_some(Input::Text(text)),
-            Happens::Answer { calls, parallel, length } => {
-                if !std::mem::take(&mut self.asked) {
-                    return None;
-                }
-                self.answers += 1;
-                let make = if parallel { self::parallel } else { call };
-                let calls = (0..calls).map(|n| make(&format!("{}-{n}", self.answers))).collect();
-                let finish = if length { FinishReason::Length } else { FinishReason::Stop };
-                Some(Input::Answered(Answer { calls, finish, usage: Usage::default() }))
-            }
-            Happens::Breaks => std::mem::take(&mut self.asked).then(|| {
-                Input::Broke(ProviderError {
-                    fault: Fault::Reset,
-                    status: None,
-                    attempts: 1,
-                    retryable: true,
-                    message: String::new(),
-                })
-            }),
-            Happens::ToolStarts { which } => {
-                if self.due.is_empty() {
-                    return None;
-                }
-                let index = self.due.remove(which % self.due.len());
-                self.running.push(index);
-                Some(Input::ToolStarted { index })
-            }
-            Happens::ToolEnds { which, error } => {
-                if self.running.is_empty() {
-                    return None;
-                }
-                let index = self.running.remove(which % self.running.len());
-                Some(if error { failed(index) } else { ended(index, "ok") })
-            }
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
-
-    #[test]
-    fn any_order_of_inputs_keeps_the_conversation_and_ends_once(
-        script in prop::collection::vec(happens(), 0..60)
-    ) {
-        let mut stage = Stage::new();
-        for next in script {
-            if let Some(input) = stage.input(next) {
-                let effects = stage.turn.on(input);
-                stage.perform(effects);
-            }
-        }
-        // Whatever is open at the end of the script is cancelled, as a server's stop would.
-        let effects = stage.turn.on(CANCEL);
-        stage.perform(effects);
-        prop_assert_eq!(stage.finished.len(), 1);
-        prop_assert_eq!(check_pairs(stage.conversation.iter()), Ok(()));
-        prop_assert!(stage.turn.iterations() <= RULES.iterations_max);
-        // Late work of a turn that is over changes nothing.
-        prop_assert_eq!(stage.turn.on(ended(0, "late")), []);
-        prop_assert_eq!(stage.turn.on(Input::Text("late".to_owned())), []);
-    }
-}
-
 fn compacted() -> Compacted {
     let usage = Usage { input_tokens: 10, output_tokens: 1 };
     Compacted { upto: 4, summary: "so far".into(), tokens_before: 9, tokens_after: 5, usage }
@@ -475,4 +332,55 @@ fn cancel_while_older_messages_are_summed_up_ends_the_turn() {
     let (mut turn, _) = Turn::start(RULES);
     assert_eq!(turn.does(CANCEL), [Effect::Abandon, CANCELLED]);
     assert_eq!(turn.does(Input::Compacted(compacted())), []);
+}
+
+#[test]
+fn a_call_that_nobody_must_confirm_runs_after_a_look_at_it() {
+    let (mut turn, _) = Turn::start(RULES);
+    turn.on(answered(vec![call("a")]));
+    turn.hold(0);
+    let runs = Effect::RunPermitted { index: 0, call: call("a"), permit: Permit::Nothing };
+    assert_eq!(turn.on(Input::Examined { index: 0, question: None }), [runs]);
+    turn.on(Input::ToolStarted { index: 0 });
+    assert_eq!(turn.does(ended(0, "x")), [result("a", "x"), Effect::Ask]);
+}
+
+#[test]
+fn what_is_allowed_runs_with_what_was_confirmed() {
+    let mut turn = confirming(vec![call("a")]);
+    let runs = Effect::RunPermitted { index: 0, call: call("a"), permit: confirmed() };
+    assert_eq!(turn.on(allowed(0)), [runs]);
+}
+
+#[test]
+fn what_is_denied_never_starts_and_stops_the_rest() {
+    let mut turn = confirming(vec![call("a"), call("b")]);
+    let skipped = failure("b", "Not run: an earlier tool call of this message failed.");
+    assert_eq!(turn.does(denied(0)), [failure("a", "denied"), skipped, Effect::Ask]);
+    let mut turn = confirming(vec![call("a"), call("b")]);
+    assert_eq!(turn.tells(denied(0)), ["batch_halted"], "of no call that it started");
+}
+
+#[test]
+fn calls_beside_one_that_waits_go_on() {
+    let mut turn = confirming(vec![parallel("a"), parallel("b"), parallel("c")]);
+    let runs = |id: &str, index, permit| Effect::RunPermitted { index, call: call(id), permit };
+    assert_eq!(turn.on(allowed(1)), [runs("b", 1, confirmed())]);
+    turn.on(Input::ToolStarted { index: 1 });
+    assert_eq!(turn.does(ended(1, "y")), [Effect::Run { index: 2, call: call("c") }]);
+    assert_eq!(turn.does(denied(0)), [failure("a", "denied"), result("b", "y")]);
+    assert_eq!(turn.does(ended(2, "z")), [result("c", "z"), Effect::Ask]);
+}
+
+#[test]
+fn cancel_while_somebody_is_asked_withdraws_the_question() {
+    let mut turn = confirming(vec![parallel("a"), parallel("b")]);
+    turn.on(allowed(1));
+    let withdrawn = Effect::Withdraw { index: 0, why: "cancelled".to_owned() };
+    let not_run = "Not run: the turn ended early (cancelled).";
+    assert_eq!(
+        turn.does(CANCEL),
+        [Effect::Abandon, withdrawn, failure("a", not_run), failure("b", not_run), CANCELLED]
+    );
+    assert_eq!(turn.on(allowed(0)), [], "too late");
 }

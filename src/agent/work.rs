@@ -4,6 +4,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use super::prepare::prepare;
 use super::turn::{Answer, Input, ToolResult};
 use crate::event::What;
 use crate::message::{ToolCall, Usage};
-use crate::policy::Permissions;
+use crate::policy::{Permissions, Permit};
 use crate::provider::{ModelEvent, ModelStream, ProviderError};
 use crate::tool::Waits;
 use crate::tool::workplace::Workplace;
@@ -145,19 +146,40 @@ impl OpenCall {
     }
 }
 
-pub async fn run_tool(
+/// Looks whether somebody has to be asked before a call runs.
+pub async fn examine(
     shared: Arc<Shared>,
     (permissions, workplace): (Arc<Permissions>, Arc<Workplace>),
     index: usize,
     call: ToolCall,
 ) -> Input {
-    let own_timeout = permissions.grant().preset.tool_timeouts.get(&call.name).copied();
-    let allowed = own_timeout.or(match shared.tools.waits(&call) {
+    let question = shared.tools.question(&call, &permissions, &workplace);
+    let looked = match allowed(&shared, &permissions, &call) {
+        Some(allowed) => tokio::time::timeout(allowed, question).await.unwrap_or_default(),
+        None => question.await,
+    };
+    // What takes too long to look at takes too long to run, and is told of there.
+    Input::Examined { index, question: looked }
+}
+
+/// How long a call may take.
+fn allowed(shared: &Shared, permissions: &Permissions, call: &ToolCall) -> Option<Duration> {
+    let own = permissions.grant().preset.tool_timeouts.get(&call.name).copied();
+    own.or(match shared.tools.waits(call) {
         Waits::ForItself => Some(shared.skill_timeout),
         // Whatever it waits for has a time of its own.
         Waits::ForAgents => None,
-    });
-    let run = shared.tools.run(&call, &permissions, &workplace);
+    })
+}
+
+pub async fn run_tool(
+    shared: Arc<Shared>,
+    (permissions, workplace): (Arc<Permissions>, Arc<Workplace>),
+    index: usize,
+    (call, permit): (ToolCall, Permit),
+) -> Input {
+    let allowed = allowed(&shared, &permissions, &call);
+    let run = shared.tools.run(&call, &permissions, &workplace, permit);
     let ended = match allowed {
         Some(allowed) => tokio::time::timeout(allowed, run).await.map_err(|_| allowed),
         None => Ok(run.await),

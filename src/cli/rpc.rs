@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 
 use super::output::Hint;
 use super::{Failed, home, output};
+use crate::choice::Choice;
 use crate::client::{ClientError, Detection, NexusClient, find_token};
 use crate::home::DEFAULT_PORT;
-use crate::id::{AgentId, RequestId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::AUTO_REQUEST_ID_HEX;
 use crate::rpc::method::{
-    AgentEntry, CreateAgentParams, DestroyAgentParams, InitialResponse, SendParams, SendResult,
+    AgentEntry, AgentStatus, ConfirmParams, ConfirmationEntry, CreateAgentParams,
+    DestroyAgentParams, InitialResponse, SendParams, SendResult,
 };
 use crate::world::{Use, World};
 
@@ -72,6 +74,22 @@ enum Command {
         /// Leaves its children alive
         #[arg(long)]
         no_cascade: bool,
+    },
+    /// Lists the tool calls of an agent that wait until somebody confirms them
+    #[command(after_help = "Example:\n  nexus3 rpc confirmations scout")]
+    Confirmations {
+        /// Its id
+        agent: AgentId,
+    },
+    /// Decides whether a tool call that waits may run
+    #[command(after_help = "Example:\n  nexus3 rpc confirm scout 0123456789abcdef allow_once")]
+    Confirm {
+        /// Its id
+        agent: AgentId,
+        /// What `confirmations` names it
+        confirm_id: ConfirmId,
+        /// One of its options: `allow_once`, `allow_file`, `allow_dir`, `allow_exec_cwd`, deny
+        decision: Choice,
     },
     /// Stops the server
     #[command(after_help = "Example:\n  nexus3 rpc shutdown --port 9000")]
@@ -217,6 +235,20 @@ impl Command {
                     return Err(Failed::Silently);
                 }
             }
+            Self::Confirmations { agent } => {
+                let list = client.list_confirmations(&agent).await.map_err(failed)?;
+                show(as_json, &list, || confirmations(&list.confirmations));
+            }
+            Self::Confirm { agent, confirm_id, decision } => {
+                let params = ConfirmParams { confirm_id, decision };
+                let decided = client.confirm(&agent, &params).await.map_err(failed)?;
+                show(as_json, &decided, || decided.decision.name().to_owned());
+                if !decided.accepted {
+                    let by = &decided.resolved_by;
+                    output::note(format_args!("it was decided before, by {by}"));
+                    return Err(Failed::Silently);
+                }
+            }
             Self::Shutdown => {
                 let stopping = client.shutdown_server().await.map_err(failed)?;
                 show(as_json, &stopping, || stopping.message.clone());
@@ -327,7 +359,11 @@ fn table(agents: &[AgentEntry]) -> String {
     }
     let head = ["AGENT", "STATUS", "PRESET", "MODEL", "MESSAGES", "CWD"].map(str::to_owned);
     let rows = agents.iter().map(|agent| {
-        let status = if agent.active_request_id.is_some() { "running" } else { "idle" };
+        let status = match agent.status {
+            AgentStatus::Idle => "idle",
+            AgentStatus::Running => "running",
+            AgentStatus::WaitingConfirmation => "waiting_confirmation",
+        };
         [
             agent.agent_id.to_string(),
             status.to_owned(),
@@ -337,10 +373,31 @@ fn table(agents: &[AgentEntry]) -> String {
             agent.cwd.to_string(),
         ]
     });
-    let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
+    columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+fn confirmations(waiting: &[ConfirmationEntry]) -> String {
+    if waiting.is_empty() {
+        return "nothing waits for a confirmation".to_owned();
+    }
+    let head = ["CONFIRMATION", "TOOL", "TARGET", "OPTIONS", "UNTIL"].map(str::to_owned);
+    let rows = waiting.iter().map(|entry| {
+        let options: Vec<_> = entry.options.iter().map(|option| option.name()).collect();
+        [
+            entry.confirm_id.to_string(),
+            entry.tool.name.clone(),
+            entry.target.clone().unwrap_or_default(),
+            options.join(","),
+            entry.expires_at.to_string(),
+        ]
+    });
+    columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..6).filter_map(width).collect();
-    let line = |row: &[String; 6]| {
+    let widths: Vec<usize> = (0..N).filter_map(width).collect();
+    let line = |row: &[String; N]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };

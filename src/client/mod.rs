@@ -28,14 +28,15 @@ pub use token::{TokenError, find_token};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX};
 use crate::rpc::method::{
-    Call, CancelParams, CancelResult, CompactParams, CompactResult, ContextResult,
-    CreateAgentParams, CreateAgentResult, DestroyAgentParams, DestroyAgentResult,
+    Call, CancelParams, CancelResult, CompactParams, CompactResult, ConfirmParams, ConfirmResult,
+    ContextResult, CreateAgentParams, CreateAgentResult, DestroyAgentParams, DestroyAgentResult,
     ExplainPermissionParams, ExplainPermissionResult, GetMessagesParams, GetMessagesResult,
     GetModelResult, GetPermissionsResult, GetRequestParams, GetRequestResult,
-    GetSystemPromptResult, GetTokensResult, ListAgentsResult, Method, NoParams, OpenRpc, Scope,
-    SendParams, SendResult, SetCwdParams, SetCwdResult, SetModelParams, SetModelResult,
-    SetPermissionsParams, SetPermissionsResult, SetSystemPromptParams, SetSystemPromptResult,
-    ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult, call,
+    GetSystemPromptResult, GetTokensResult, ListAgentsResult, ListConfirmationsResult, Method,
+    NoParams, OpenRpc, Scope, SendParams, SendResult, SetCwdParams, SetCwdResult, SetModelParams,
+    SetModelResult, SetPermissionsParams, SetPermissionsResult, SetSystemPromptParams,
+    SetSystemPromptResult, ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult,
+    call,
 };
 use crate::rpc::wire::ErrorObject;
 use crate::world::Net;
@@ -224,6 +225,22 @@ impl NexusClient {
     ) -> Result<SetSystemPromptResult, ClientError> {
         let params = SetSystemPromptParams { system_prompt: system_prompt.to_owned() };
         self.call::<call::SetSystemPrompt>(Some(agent), &params).await
+    }
+
+    /// Answers a confirmation; the first answer wins.
+    pub async fn confirm(
+        &self,
+        agent: &AgentId,
+        params: &ConfirmParams,
+    ) -> Result<ConfirmResult, ClientError> {
+        self.call::<call::Confirm>(Some(agent), params).await
+    }
+
+    pub async fn list_confirmations(
+        &self,
+        agent: &AgentId,
+    ) -> Result<ListConfirmationsResult, ClientError> {
+        self.call::<call::ListConfirmations>(Some(agent), &NoParams {}).await
     }
 
     pub async fn set_cwd(&self, agent: &AgentId, cwd: &str) -> Result<SetCwdResult, ClientError> {

@@ -52,6 +52,11 @@ fn config(mut root: Section<'_>) -> Config {
             .value("skill_timeout", default.skill_timeout, |f| f.seconds(Zero::Refused)),
         turn_timeout: root
             .value("turn_timeout", default.turn_timeout, |f| f.seconds(Zero::Refused)),
+        confirmation_timeout: root.value(
+            "confirmation_timeout",
+            default.confirmation_timeout,
+            |f| f.seconds(Zero::Refused),
+        ),
         max_messages: root.value("max_messages", default.max_messages, |f| {
             f.whole(1..=limits::MESSAGES_LOADED_CONFIGURED_MAX as u64)
         }),
@@ -63,7 +68,7 @@ fn config(mut root: Section<'_>) -> Config {
         storage: section(&mut root, "storage", storage).unwrap_or_default(),
         events: section(&mut root, "events", events).unwrap_or_default(),
     };
-    root.finish(&["confirmation_timeout"]);
+    root.finish(&[]);
     config
 }
 

@@ -43,6 +43,7 @@ const FULL: &str = r#"// A file with everything.
     "max_concurrent_tools": 2,
     "skill_timeout": 1.5,
     "turn_timeout": 60,
+    "confirmation_timeout": 30,
     "max_messages": 50,
     "compaction": {
         "enabled": false,
@@ -163,6 +164,7 @@ fn full() -> Config {
         max_concurrent_tools: 2,
         skill_timeout: 1.5,
         turn_timeout: 60.0,
+        confirmation_timeout: 30.0,
         max_messages: 50,
         compaction: CompactionConfig {
             enabled: false,

@@ -50,6 +50,9 @@ pub struct Config {
     /// Seconds a send may wait and run, where it names no `timeout`.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
     pub turn_timeout: f64,
+    /// Seconds somebody has to confirm a tool call.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
+    pub confirmation_timeout: f64,
     /// Messages of one conversation that are in memory; all of them are in the database.
     #[schemars(range(min = 1, max = limits::MESSAGES_LOADED_CONFIGURED_MAX))]
     pub max_messages: usize,
@@ -70,6 +73,7 @@ impl Default for Config {
             max_concurrent_tools: limits::CONCURRENT_TOOLS_MAX,
             skill_timeout: limits::SKILL_TIMEOUT_SECONDS,
             turn_timeout: limits::TURN_TIMEOUT_SECONDS,
+            confirmation_timeout: limits::CONFIRMATION_TIMEOUT_SECONDS,
             max_messages: limits::MESSAGES_LOADED_MAX,
             compaction: CompactionConfig::default(),
             permissions: PermissionsConfig::default(),

@@ -112,7 +112,7 @@ const MODELS: &str = r#"{
     "default_model": "fats",
     "sever": {},
     "zzz": 1,
-    "confirmation_timeout": 5,
+    "confirmation_timeout": 0,
     "max_tool_iterations": 0,
     "skill_timeout": 0,
     "turn_timeout": 1e999,
@@ -144,9 +144,9 @@ const MODELS_REPORT: &str = r#"config.json:2:22: default_model: there is no mode
 config.json:3:5: sever: unknown key
   hint: did you mean `server`?
 config.json:4:5: zzz: unknown key
-  hint: known keys here: compaction, default_model, events, max_concurrent_tools, max_messages, max_tool_iterations, network, permissions, providers, server, skill_timeout, storage, turn_timeout
-config.json:5:5: `confirmation_timeout` is part of the contract but not supported by this version yet
-  hint: remove it
+  hint: known keys here: compaction, confirmation_timeout, default_model, events, max_concurrent_tools, max_messages, max_tool_iterations, network, permissions, providers, server, skill_timeout, storage, turn_timeout
+config.json:5:29: confirmation_timeout: expected a number of seconds above 0, at most 2592000, found 0
+  hint: leave `confirmation_timeout` out for the default, 120
 config.json:6:28: max_tool_iterations: expected a whole number from 1 to 100000, found 0
   hint: leave `max_tool_iterations` out for the default, 100
 config.json:7:22: skill_timeout: expected a number of seconds above 0, at most 2592000, found 0

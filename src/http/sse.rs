@@ -60,6 +60,10 @@ impl Service {
         let journal = Arc::clone(&self.journal);
         let events = self.hub.subscribe(journal, scope.clone(), start);
         let events = events.map_err(|error| no_room(&error))?;
+        let events = match caller.agent {
+            Some(_) => events.of_an_agent(),
+            None => events,
+        };
         // One that left in between has told its last event already: nothing would follow.
         match agent {
             Some(agent) if start == Start::Now && !self.rpc.has_agent(agent) => Err(gone(agent)),

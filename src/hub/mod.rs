@@ -42,6 +42,8 @@ struct State {
     running: AllRunning,
     /// By what they are about and by a number of their own; no scope is empty.
     readers: BTreeMap<Scope, Readers>,
+    /// How many of each scope an agent opened, which decides nothing.
+    powerless: BTreeMap<Scope, usize>,
     open: usize,
     ever_opened: u64,
     published: Option<Seq>,
@@ -101,6 +103,28 @@ impl Hub {
         let state = self.state();
         let of = |scope: &Scope| state.readers.get(scope).map_or(0, Readers::len);
         of(&Scope::Agent(agent.clone())) + of(&Scope::Everything)
+    }
+
+    /// How many hear what happens to this agent and can answer its confirmations, which agents cannot.
+    pub fn confirmers(&self, agent: &AgentId) -> usize {
+        let listeners = self.listeners(agent);
+        let state = self.state();
+        let powerless = state.powerless.get(&Scope::Agent(agent.clone()));
+        listeners.saturating_sub(powerless.copied().unwrap_or(0))
+    }
+
+    fn count_powerless(&self, scope: &Scope) {
+        *self.state().powerless.entry(scope.clone()).or_default() += 1;
+    }
+
+    fn discount_powerless(&self, scope: &Scope) {
+        let mut state = self.state();
+        if let Some(count) = state.powerless.get_mut(scope) {
+            *count -= 1;
+            if *count == 0 {
+                state.powerless.remove(scope);
+            }
+        }
     }
 
     /// Tells a live event of a running turn. One that comes after the end of its turn, or before its

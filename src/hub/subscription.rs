@@ -39,6 +39,8 @@ pub struct Subscription {
     /// What the hub hands out at once; empty between polls.
     frames: Vec<Bytes>,
     pace: Pace,
+    /// Whether an agent opened it.
+    powerless: bool,
 }
 
 impl std::fmt::Debug for Subscription {
@@ -49,6 +51,9 @@ impl std::fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
+        if self.powerless {
+            self.hub.discount_powerless(&self.scope);
+        }
         self.hub.close(&self.scope, self.number);
     }
 }
@@ -80,7 +85,16 @@ impl Subscription {
             ended: false,
             frames: Vec::new(),
             pace: Pace::new(),
+            powerless: false,
         }
+    }
+
+    /// The same stream, of which is known that whoever reads it can answer no confirmation.
+    #[must_use]
+    pub fn of_an_agent(mut self) -> Self {
+        self.hub.count_powerless(&self.scope);
+        self.powerless = true;
+        self
     }
 
     /// The next frame or ping; `None` at the end. Dropping the wait loses nothing.

@@ -74,6 +74,17 @@ pub(super) fn note(event: &Event) -> Option<String> {
             let tokens = format!("{tokens_before} tokens became {tokens_after}");
             (format!("older messages summed up: {tokens}"), String::new())
         }
+        What::ConfirmationRequested { confirm_id, tool, target, options, .. } => {
+            let target = target.as_ref().map(|target| format!(" on {}", quoted(target)));
+            let options: Vec<_> = options.iter().map(|option| option.name()).collect();
+            let what = format!("{}{}", quoted(&tool.name), target.unwrap_or_default());
+            (format!("confirmation {confirm_id} asked for: {what}"), options.join(", "))
+        }
+        What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
+            let why = reason.as_ref().map(|reason| format!(" ({})", one_line(reason)));
+            let (why, by) = (why.unwrap_or_default(), one_line(resolved_by));
+            (format!("confirmation {confirm_id}: {}{why} by {by}", decision.name()), String::new())
+        }
         What::TurnCompleted { halted: false, .. }
         | What::TurnQueued { .. }
         | What::TurnStarted { .. }

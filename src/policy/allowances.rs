@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Subject;
+
 /// Kept and restored with their agent; no child ever has its parent's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -22,10 +24,33 @@ pub struct Allowances {
 }
 
 impl Allowances {
+    /// Adds what else was allowed.
+    pub fn add(&mut self, more: &Self) {
+        let Self { write_files, write_directories, exec_directories, mcp_servers, mcp_tools } =
+            more;
+        self.write_files.extend(write_files.iter().cloned());
+        self.write_directories.extend(write_directories.iter().cloned());
+        for (program, directories) in exec_directories {
+            let known = self.exec_directories.entry(program.clone()).or_default();
+            known.extend(directories.iter().cloned());
+        }
+        self.mcp_servers.extend(mcp_servers.iter().cloned());
+        self.mcp_tools.extend(mcp_tools.iter().cloned());
+    }
+
     /// Whether a file, by its path without links, may be written.
     pub fn cover_write(&self, resolved: &Path) -> bool {
         self.write_files.contains(resolved)
             || self.write_directories.iter().any(|dir| resolved.starts_with(dir))
+    }
+
+    /// Whether what would need a confirmation was allowed for good.
+    pub fn cover(&self, subject: &Subject) -> bool {
+        match subject {
+            Subject::Program { name, directory } => self.cover_program(name, directory),
+            Subject::Writes(paths) => paths.iter().all(|path| self.cover_write(path)),
+            Subject::Call | Subject::Shell { .. } => false,
+        }
     }
 
     /// Whether a program may be run in a directory.

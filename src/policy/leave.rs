@@ -5,7 +5,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leave {
     Free,
-    /// Somebody has to confirm it, unless an allowance of the agent covers it.
+    /// Somebody has to confirm it, unless an allowance of the agent covers it; which answers there are
+    /// follows from what the tool says that the call is about.
     Confirm,
     /// The agent's level forbids it, and nothing gives it back.
     Never,

@@ -7,6 +7,7 @@ mod rights; // what they come to
 pub mod ceiling; // what an agent may become
 mod preset;
 mod allowances; // what somebody allowed for good
+mod confirmation; // what somebody is asked, and what the answers mean
 mod decision; // about one call
 mod leave; // what a tool says to one
 pub mod programs; // which may be started
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use allowances::Allowances;
+pub use confirmation::{Permit, Subject, exec_name};
 pub use decision::{Decision, Rule, Verdict};
 pub use leave::Leave;
 pub use permissions::{Change, Grant, Permissions};

@@ -112,6 +112,19 @@ impl Permissions {
         Self::new(self.grant.clone(), ceiling, closed)
     }
 
+    /// The same agent with something more that somebody allowed it.
+    #[must_use]
+    pub fn allowing(&self, more: &Allowances) -> Self {
+        let mut grant = self.grant.clone();
+        grant.allowances.add(more);
+        let allowances = match self.level() {
+            Level::Sandboxed => Allowances::default(),
+            Level::Yolo | Level::Trusted => grant.allowances.clone(),
+        };
+        let rights = Arc::new(Rights { allowances, ..Rights::clone(&self.rights) });
+        Self { grant, ceiling: self.ceiling.clone(), rights }
+    }
+
     /// The same agent in another working directory, which it may use.
     #[must_use]
     pub fn moved(&self, cwd: PathBuf, closed: &[PathBuf]) -> Self {

@@ -141,6 +141,14 @@ impl Rights {
         }
     }
 
+    /// Whether it may have to ask somebody before it writes.
+    pub fn asks_to_write(&self) -> bool {
+        match self.level {
+            Level::Trusted => true,
+            Level::Yolo | Level::Sandboxed => false,
+        }
+    }
+
     /// Whether there is anything it may write, be it with a confirmation.
     pub fn may_write(&self) -> bool {
         match self.level {

@@ -103,6 +103,7 @@ impl Pool {
                     concurrent_tools_max: config.max_concurrent_tools,
                 },
                 skill_timeout: Duration::from_secs_f64(config.skill_timeout),
+                confirmation_timeout: Duration::from_secs_f64(config.confirmation_timeout),
                 compaction: compaction(config, &models),
                 in_memory_max: config.max_messages,
                 secrets: models.secrets().clone(),

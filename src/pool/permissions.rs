@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::Pool;
 use super::create::CreateError;
 use super::registry::Member;
-use crate::agent::AgentHandle;
+use crate::agent::{AgentHandle, Answered, ConfirmError, Decided};
 use crate::event::{Event, What};
 use crate::limits::FAMILIES_AT_ONCE_MAX;
 use crate::policy::{
@@ -72,6 +72,22 @@ impl Pool {
             before.changed(&change, closed)
         })
         .await
+    }
+
+    /// Answers a confirmation, which may allow the agent more for good: nobody changes its permissions
+    /// meanwhile.
+    pub async fn confirm(
+        self: &Arc<Self>,
+        agent: &AgentHandle,
+        answer: Decided,
+    ) -> Result<Answered, ConfirmError> {
+        let (pool, agent) = (Arc::clone(self), agent.clone());
+        // What has begun is finished even if the caller goes away.
+        let answered = tokio::spawn(async move {
+            let _place = pool.families.acquire().await.expect("it is never closed");
+            agent.confirm(answer).await
+        });
+        answered.await.expect("answering a confirmation does not panic")
     }
 
     /// Has an agent work elsewhere.

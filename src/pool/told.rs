@@ -68,6 +68,8 @@ pub struct AgentEntry {
 pub enum AgentStatus {
     Idle,
     Running,
+    /// It runs, and a tool call waits until somebody confirms it.
+    WaitingConfirmation,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -228,6 +230,7 @@ impl AgentEntry {
             cwd: Arc::clone(&shown.cwd),
             write_paths: shown.write_paths.clone(),
             status: match status.active_request {
+                Some(_) if status.waits_for_confirmation => AgentStatus::WaitingConfirmation,
                 Some(_) => AgentStatus::Running,
                 None => AgentStatus::Idle,
             },

@@ -10,6 +10,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use super::confirmations::{
+    ConfirmParams, ConfirmResult, ConfirmationEntry, ListConfirmationsResult,
+};
 pub use super::settings::{
     ExplainPermissionParams, ExplainPermissionResult, GetModelResult, GetPermissionsResult,
     GetSystemPromptResult, SetCwdParams, SetCwdResult, SetModelParams, SetModelResult,
@@ -151,6 +154,10 @@ methods! {
         "Tells what the agent's model is told first.";
     SetSystemPrompt "set_system_prompt": Agent, Counted, Own, SetSystemPromptParams => SetSystemPromptResult,
         "Gives the agent another system prompt, from its next request on.";
+    Confirm "confirm": Agent, Exempt, Refused, ConfirmParams => ConfirmResult,
+        "Decides whether a tool call that waits may run; the first answer wins.";
+    ListConfirmations "list_confirmations": Agent, Counted, Own, NoParams => ListConfirmationsResult,
+        "Lists the tool calls that wait until somebody confirms them.";
     SetCwd "set_cwd": Agent, Counted, Refused, SetCwdParams => SetCwdResult,
         "Has the agent work in another directory, from its next tool call on.";
     GetPermissions "get_permissions": Agent, Counted, Own, NoParams => GetPermissionsResult,

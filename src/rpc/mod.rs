@@ -4,6 +4,7 @@
 
 pub mod caller;
 pub mod code;
+mod confirmations;
 mod global;
 mod load;
 pub mod method;
@@ -283,6 +284,10 @@ impl Call<'_> {
             }
             Method::SetSystemPrompt => {
                 raw(self.set_system_prompt(agent(), params::read(method, given)?).await?)
+            }
+            Method::Confirm => raw(self.confirm(agent(), params::read(method, given)?).await?),
+            Method::ListConfirmations => {
+                raw(self.list_confirmations(agent(), params::read(method, given)?).await?)
             }
             Method::SetCwd => raw(self.set_cwd(agent(), params::read(method, given)?).await?),
             Method::GetPermissions => {

@@ -62,6 +62,11 @@ impl Change<'_> {
                 "UPDATE tool_calls SET ended = 1 WHERE agent = ?1 AND tool_id = ?2 AND request = ?3",
                 (sql(agent), tool_id, request.as_str()),
             ),
+            Write::ConfirmationRequested { agent, asked } => self.ask_confirmation(agent, &asked),
+            Write::ConfirmationResolved { agent, id, decision, by } => {
+                self.resolve_confirmation(agent, &id, decision, &by)
+            }
+            Write::Allowed { agent, more } => self.allow(agent, &more),
             Write::Standing { agent, standing } => self.run(
                 "UPDATE agents SET standing = ?2, modified_at = ?3 WHERE number = ?1",
                 (sql(agent), text(&standing), Arc::clone(&self.now)),
@@ -231,6 +236,6 @@ fn session_type(record: &AgentRecord) -> &'static str {
     }
 }
 
-fn text(value: &impl serde::Serialize) -> String {
+pub(super) fn text(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("what we keep has only string keys")
 }

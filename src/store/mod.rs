@@ -22,6 +22,7 @@
 //! **After the agent's end.** Writes about an agent that is gone, or never was, change nothing.
 
 mod apply; // a change, as SQL
+mod confirmations; // what somebody is asked, as SQL
 mod database; // one connection, as we want it
 mod error; // what can go wrong
 mod files; // the database's files
@@ -43,16 +44,16 @@ use tokio::sync::{mpsc, oneshot};
 use crate::code::ErrorObject;
 use crate::event::{Audience, Seq};
 use crate::hub::{Journal, JournalError, Page, Scope};
-use crate::id::{AgentId, RequestId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::STORE_QUEUE_MAX;
 use crate::message::Message;
 use crate::world::{BoxFuture, World};
 
 pub use error::{Fault, StoreError};
 pub use journal::Kept;
-pub use read::{Loaded, Opening, RequestRecord, Resident};
+pub use read::{ConfirmationRecord, Loaded, Opening, RequestRecord, Resident};
 pub use recovery::Closed;
-pub use write::{AgentNumber, AgentRecord, Granted, Recipe, Standing, Write};
+pub use write::{AgentNumber, AgentRecord, ConfirmationAsked, Granted, Recipe, Standing, Write};
 
 use ledger::Ledger;
 use writer::{Job, Writer};
@@ -171,6 +172,15 @@ impl Store {
     ) -> Result<Option<RequestRecord>, StoreError> {
         let id = id.clone();
         self.read(move |connection| read::request(connection, agent, &id)).await
+    }
+
+    pub async fn confirmation(
+        &self,
+        agent: AgentNumber,
+        id: &ConfirmId,
+    ) -> Result<Option<ConfirmationRecord>, StoreError> {
+        let id = id.clone();
+        self.read(move |connection| read::confirmation(connection, agent, &id)).await
     }
 
     /// A page of the events that are kept after a cursor, bounded in bytes and rows; at least one

@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::database::{json, number, sql, unreadable};
 use super::{AgentNumber, AgentRecord, Recipe, Standing};
-use crate::id::{AgentId, RequestId};
+use crate::choice::Choice;
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::message::Message;
 
 /// An agent that can be restored.
@@ -47,6 +48,14 @@ pub struct RequestRecord {
     pub status: String,
     /// JSON, as it was written.
     pub outcome: Option<String>,
+}
+
+/// A confirmation, as far as it matters to whoever answers it late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfirmationRecord {
+    pub options: Vec<Choice>,
+    /// The decision, and whose it was.
+    pub resolved: Option<(Choice, String)>,
 }
 
 /// The dormant agents, in order of number.
@@ -166,6 +175,20 @@ pub(super) fn request(
     connection.query_row(text, (sql(agent), id.as_str()), row).optional()
 }
 
+pub(super) fn confirmation(
+    connection: &Connection,
+    agent: AgentNumber,
+    id: &ConfirmId,
+) -> rusqlite::Result<Option<ConfirmationRecord>> {
+    let text = "SELECT options, json_quote(decision), resolved_by FROM confirmations \
+                WHERE agent = ?1 AND confirm_id = ?2";
+    let row = |row: &Row<'_>| {
+        let (decision, by) = (json::<Option<Choice>>(row, 1)?, row.get::<_, Option<String>>(2)?);
+        Ok(ConfirmationRecord { options: json(row, 0)?, resolved: decision.zip(by) })
+    };
+    connection.query_row(text, (sql(agent), id.as_str()), row).optional()
+}
+
 pub(super) fn agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<AgentId> {
     AgentId::parse(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
@@ -173,6 +196,10 @@ pub(super) fn agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<AgentId
 fn optional_agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<AgentId>> {
     let found = row.get_ref(column)?.as_str_or_null()?.is_some();
     found.then(|| agent_id(row, column)).transpose()
+}
+
+pub(super) fn confirm_id(row: &Row<'_>, column: usize) -> rusqlite::Result<ConfirmId> {
+    ConfirmId::parse(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
 
 pub(super) fn request_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RequestId> {

@@ -10,9 +10,10 @@ use rusqlite::{Connection, Row};
 use super::apply::Change;
 use super::database::{number, sql};
 use super::{AgentNumber, Write, read};
+use crate::choice::Choice;
 use crate::code::ErrorObject;
 use crate::event::{Ended, Event, What};
-use crate::id::{AgentId, RequestId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::TOOL_CALLS_PER_MESSAGE_MAX;
 use crate::message::{Message, ToolCall, ToolMeta};
 
@@ -31,6 +32,8 @@ pub struct Closed {
     pub orphaned: usize,
     /// Requests that were queued or running.
     pub requests: usize,
+    /// Confirmations that nobody had decided.
+    pub confirmations: usize,
     /// Tool calls that were started, so that their effect is not known.
     pub calls_unknown: usize,
     /// Tool calls that were not.
@@ -44,6 +47,7 @@ impl fmt::Display for Closed {
             ("agents to restore", self.dormant),
             ("temporary agents gone", self.orphaned),
             ("requests interrupted", self.requests),
+            ("confirmations denied", self.confirmations),
             ("tool calls of unknown outcome", self.calls_unknown),
             ("tool calls not run", self.calls_not_run),
         ];
@@ -72,7 +76,8 @@ struct OpenRequest {
 /// Whether the last server left anything open. After a clean stop of one without agents: no.
 pub(super) fn is_due(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM agents WHERE session_status = 'active') \
-               OR EXISTS (SELECT 1 FROM requests WHERE status IN ('queued', 'running'))";
+               OR EXISTS (SELECT 1 FROM requests WHERE status IN ('queued', 'running')) \
+               OR EXISTS (SELECT 1 FROM confirmations WHERE status = 'pending')";
     connection.query_row(sql, (), |row| row.get(0))
 }
 
@@ -84,11 +89,13 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
     for (agent, id) in agents {
         close_calls(change, agent, id, &mut recovered)?;
     }
+    let denied = deny_pending(change)?;
     for request in &open {
         interrupt(change, request, error)?;
     }
     let closed = &mut recovered.closed;
     closed.requests = open.len();
+    closed.confirmations = denied;
     // The ids of temporary agents are given again: nobody may become the parent of their children.
     change.run(
         "UPDATE agents SET parent = NULL WHERE parent IN (SELECT id FROM agents \
@@ -104,6 +111,35 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
         .statements
         .run("UPDATE agents SET session_status = 'dormant' WHERE session_status = 'active'", ())?;
     Ok(recovered)
+}
+
+/// Denies what nobody decided; returns how many there were.
+fn deny_pending(change: &mut Change<'_>) -> rusqlite::Result<usize> {
+    let text = "SELECT confirmations.agent, agents.id, request, confirm_id \
+                FROM confirmations JOIN agents ON agents.number = confirmations.agent \
+                WHERE status = 'pending' ORDER BY confirmations.rowid";
+    let row = |row: &Row<'_>| {
+        let (agent_id, request) = (read::agent_id(row, 1)?, read::request_id(row, 2)?);
+        Ok((number(row, 0)?, agent_id, request, read::confirm_id(row, 3)?))
+    };
+    let pending: Vec<(AgentNumber, AgentId, RequestId, ConfirmId)> =
+        change.statements.prepare(text)?.query_map((), row)?.collect::<Result<_, _>>()?;
+    let count = pending.len();
+    for (agent, agent_id, request, id) in pending {
+        let (decision, by) = (Choice::Deny, "server".to_owned());
+        let resolved =
+            Write::ConfirmationResolved { agent, id: id.clone(), decision, by: by.clone() };
+        change.apply(resolved)?;
+        let what = What::ConfirmationResolved {
+            confirm_id: id,
+            decision,
+            reason: Some("interrupted".to_owned()),
+            resolved_by: by,
+            resolved_at: Arc::clone(&change.now),
+        };
+        change.tell(agent_id, request, what)?;
+    }
+    Ok(count)
 }
 
 fn open_requests(change: &mut Change<'_>) -> rusqlite::Result<Vec<OpenRequest>> {
@@ -133,14 +169,15 @@ fn interrupt(
         error: Some(error.clone()),
         partial: String::new(),
     });
-    let event = Event {
-        what,
-        agent_id: Some(request.agent_id.clone()),
-        at: Arc::clone(&change.now),
-        request_id: Some(request.id.clone()),
-        seq: None,
-    };
-    change.apply(Write::Event(event))
+    change.tell(request.agent_id.clone(), request.id.clone(), what)
+}
+
+impl Change<'_> {
+    fn tell(&mut self, agent: AgentId, request: RequestId, what: What) -> rusqlite::Result<()> {
+        let at = Arc::clone(&self.now);
+        let event = Event { what, agent_id: Some(agent), at, request_id: Some(request), seq: None };
+        self.apply(Write::Event(event))
+    }
 }
 
 /// Gives every call of the last message that has no result one, in the order of the calls.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::Choice;
 use crate::event::Event;
-use crate::id::{AgentId, RequestId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::message::Message;
 use crate::policy::{Allowances, Rights};
 
@@ -67,6 +68,23 @@ pub enum Write {
         request: RequestId,
         tool_id: String,
     },
+    /// Somebody is asked whether a call may run.
+    ConfirmationRequested {
+        agent: AgentNumber,
+        asked: Box<ConfirmationAsked>,
+    },
+    /// A confirmation is decided. Only so many of these are kept, of all agents together.
+    ConfirmationResolved {
+        agent: AgentNumber,
+        id: ConfirmId,
+        decision: Choice,
+        by: String,
+    },
+    /// Somebody allowed the agent more, for good.
+    Allowed {
+        agent: AgentNumber,
+        more: Box<Allowances>,
+    },
     /// How the agent stands after a turn.
     Standing {
         agent: AgentNumber,
@@ -96,6 +114,18 @@ pub enum Write {
     },
     /// A durable event; it gets its `seq` in the transaction.
     Event(Event),
+}
+
+/// A confirmation that somebody can give until its time is over.
+#[derive(Clone, Debug)]
+pub struct ConfirmationAsked {
+    pub id: ConfirmId,
+    pub request: RequestId,
+    /// The name of the tool that is called.
+    pub tool: String,
+    pub options: &'static [Choice],
+    /// ISO 8601, UTC.
+    pub expires_at: Arc<str>,
 }
 
 /// All that is needed to make an agent again.

@@ -2,21 +2,62 @@
 //! arguments fit, the level allows it, the other agent is one to turn to, every path passes, somebody confirms it where that is needed.
 //! A call that runs and one that is only asked about are decided on here alike; nothing runs here.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::error::{FileError, Given};
+use super::error::Given;
 use super::workplace::{Site, Workplace};
-use super::{Effect, NO_CONFIRMER, Tool, Tools, Wanted, schema};
+use super::{Effect, Tool, Tools, UNCONFIRMED, Wanted, schema};
 use crate::message::{ToolCall, ToolDefinition};
-use crate::policy::{Decision, Leave, PathRule, Permissions, Rule};
+use crate::policy::{Decision, Leave, PathRule, Permissions, Rule, Side, Subject};
+use crate::world::BoxFuture;
+
+/// Stands between the source and the destination of a call that has both.
+const BETWEEN_ENDS: &str = " → ";
 
 /// A call that the rules about tools let through, with what its schema made of the arguments.
 pub(super) struct Admitted<'a> {
-    pub(super) tool: &'a dyn Tool,
+    pub(super) tool: &'a Arc<dyn Tool>,
     pub(super) arguments: Value,
     pub(super) leave: Leave,
+}
+
+/// What the rules about paths say to a call that none of them refuses.
+#[derive(Debug)]
+pub(super) struct Examined {
+    pub(super) subject: Subject,
+    /// `Allowed`, or `Allowance` where somebody allowed for good what would need a confirmation.
+    pub(super) rule: Rule,
+    /// All that the call uses, as it is shown to whoever confirms it.
+    pub(super) target: Option<String>,
+}
+
+impl Examined {
+    /// A call that uses no path.
+    pub(super) fn of_call() -> Self {
+        Self { subject: Subject::Call, rule: Rule::Allowed, target: None }
+    }
+
+    pub(super) fn needs_confirmation(&self, leave: Leave) -> bool {
+        match leave {
+            Leave::Free => !self.subject.writes().is_empty(),
+            Leave::Confirm => self.rule != Rule::Allowance,
+            // It is refused before.
+            Leave::Never => true,
+        }
+    }
+}
+
+/// What somebody has to be asked before a call runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub subject: Arc<Subject>,
+    /// What the call uses, without links.
+    pub target: Option<String>,
+    /// Where it works.
+    pub cwd: String,
 }
 
 impl Tools {
@@ -30,10 +71,50 @@ impl Tools {
         let (definition, tool) = self.enabled(&call.name, permissions)?;
         let arguments = schema::fitting(definition, &call.arguments);
         let arguments = arguments.map_err(|problem| Decision::deny(Rule::Schema, problem))?;
-        self.check_level(definition, tool, &arguments, permissions)?;
+        self.check_level(definition, tool.as_ref(), &arguments, permissions)?;
         tool.target(&arguments, workplace)?;
         let leave = tool.leave(&arguments, permissions);
         Ok(Admitted { tool, arguments, leave })
+    }
+
+    /// Whether somebody may have to be asked about a call, as far as that is seen without a look at the
+    /// disk.
+    pub fn may_ask(
+        &self,
+        call: &ToolCall,
+        permissions: &Permissions,
+        workplace: &Workplace,
+    ) -> bool {
+        self.admit(call, permissions, workplace).is_ok_and(|admitted| {
+            match admitted.tool.effect() {
+                Effect::Changes if permissions.rights().asks_to_write() => true,
+                Effect::Changes | Effect::None => admitted.leave == Leave::Confirm,
+            }
+        })
+    }
+
+    /// What somebody has to be asked before a call runs. Nothing where it may run as it is, and where
+    /// it is refused, which whoever runs it is told: nobody is asked about such a call.
+    pub fn question(
+        &self,
+        call: &ToolCall,
+        permissions: &Permissions,
+        workplace: &Arc<Workplace>,
+    ) -> BoxFuture<'static, Option<Question>> {
+        let Ok(Admitted { tool, arguments, leave }) = self.admit(call, permissions, workplace)
+        else {
+            return Box::pin(std::future::ready(None));
+        };
+        let examined = tool.examine(arguments, workplace);
+        let home = permissions.rights().cwd.clone();
+        Box::pin(async move {
+            let examined = examined.await.ok()?;
+            examined.needs_confirmation(leave).then(|| {
+                let cwd = examined.subject.directory().unwrap_or(&home).display().to_string();
+                let target = examined.target.clone();
+                Question { subject: Arc::new(examined.subject), target, cwd }
+            })
+        })
     }
 
     /// How a call would be decided on; without arguments, whether there is any call at all.
@@ -51,7 +132,7 @@ impl Tools {
                 match self.admit(&call, permissions, workplace) {
                     Ok(Admitted { tool, arguments, leave }) => {
                         let examined = tool.examine(arguments, workplace).await;
-                        examined.map(|rule| (leave, rule))
+                        examined.map(|examined| (leave, examined))
                     }
                     Err(decision) => Err(decision),
                 }
@@ -59,34 +140,34 @@ impl Tools {
         };
         match examined {
             Err(decision) => decision,
-            Ok((Leave::Confirm | Leave::Never, _)) => unconfirmed(name),
-            Ok((Leave::Free, Rule::Allowance)) => {
+            Ok((leave, examined)) if examined.needs_confirmation(leave) => {
+                Decision::confirm(format!("{name} may do this once somebody confirms it."))
+            }
+            Ok((_, Examined { rule: Rule::Allowance, .. })) => {
                 let reason = format!("{name} may do this: somebody allowed it for good.");
                 Decision::allow(Rule::Allowance, reason)
             }
-            Ok((Leave::Free, _)) => {
-                Decision::allow(Rule::Allowed, format!("{name} may do this freely."))
-            }
+            Ok(_) => Decision::allow(Rule::Allowed, format!("{name} may do this freely.")),
         }
     }
 
-    fn at_all(&self, name: &str, permissions: &Permissions) -> Result<(Leave, Rule), Decision> {
+    fn at_all(&self, name: &str, permissions: &Permissions) -> Result<(Leave, Examined), Decision> {
         let (definition, tool) = self.enabled(name, permissions)?;
-        self.check_level(definition, tool, &nothing(), permissions)?;
-        Ok((tool.leave(&nothing(), permissions), Rule::Allowed))
+        self.check_level(definition, tool.as_ref(), &nothing(), permissions)?;
+        Ok((tool.leave(&nothing(), permissions), Examined::of_call()))
     }
 
     fn enabled(
         &self,
         name: &str,
         permissions: &Permissions,
-    ) -> Result<(&ToolDefinition, &dyn Tool), Decision> {
+    ) -> Result<(&ToolDefinition, &Arc<dyn Tool>), Decision> {
         let found = self.registered.iter().find(|(definition, _)| definition.name == name);
         match found {
             Some((definition, tool))
                 if !permissions.rights().disabled_tools.contains(definition.name) =>
             {
-                Ok((definition, tool.as_ref()))
+                Ok((definition, tool))
             }
             Some(_) | None => {
                 let known = self.known(permissions);
@@ -132,34 +213,54 @@ pub(super) fn paths(
     tool: &str,
     wanted: Wanted,
     arguments: &Value,
-) -> Result<Rule, Decision> {
+) -> Result<Examined, Decision> {
     let mut rule = Rule::Allowed;
-    let mut unconfirmed = None;
+    let (mut unconfirmed, mut used) = (Vec::new(), Vec::new());
     for (argument, side) in wanted {
         // What may be left out is the working directory.
         let given = Given::new(arguments[*argument].as_str().unwrap_or("."));
-        match site.examine(&given, *side) {
-            Ok(PathRule::Confirm) => {
-                let reason = FileError::Unconfirmed { given }.to_string();
-                unconfirmed = unconfirmed.or(Some(Decision::confirm(reason)));
-            }
-            Ok(PathRule::Allowance) => rule = Rule::Allowance,
+        let (path_rule, leads_to) = match site.examine(&given, *side) {
+            Ok(examined) => examined,
             Err(error) if error.is_refusal() => {
                 return Err(Decision::deny(Rule::Path, error.to_string()));
             }
             // The tool itself tells what is wrong there, if anything is.
-            Ok(PathRule::Free) | Err(_) => {}
-            Ok(PathRule::Blocked | PathRule::Outside | PathRule::NotWritable) => {
+            Err(_) => continue,
+        };
+        used.push(shown(&leads_to));
+        match path_rule {
+            PathRule::Free => {}
+            PathRule::Allowance => rule = Rule::Allowance,
+            PathRule::Confirm => unconfirmed.push(leads_to),
+            PathRule::Blocked | PathRule::Outside | PathRule::NotWritable => {
                 panic!("{tool}: a refused path is an error")
             }
         }
     }
-    unconfirmed.map_or(Ok(rule), Err)
+    let target = Some(used.join(BETWEEN_ENDS)).filter(|target| !target.is_empty());
+    Ok(Examined { subject: Subject::Writes(unconfirmed), rule, target })
 }
 
-/// What becomes of a call that somebody would have to confirm.
-pub(super) fn unconfirmed(tool: &str) -> Decision {
-    Decision::confirm(format!("{tool} was not run: {NO_CONFIRMER}"))
+/// The directory that a call wants to start something in.
+pub(super) fn directory(site: &Site, given: &Given) -> Result<PathBuf, Decision> {
+    match site.examine(given, Side::Read) {
+        Ok((_, directory)) => Ok(directory),
+        Err(error) => Err(Decision::deny(Rule::Path, error.to_string())),
+    }
+}
+
+/// What becomes of a call that nobody confirmed as it is now.
+pub(super) fn unconfirmed(tool: &str) -> String {
+    format!("{tool} was not run: {UNCONFIRMED}")
+}
+
+/// What becomes of a call that does not lead any more where it did when somebody confirmed it.
+pub(super) fn leads_elsewhere(tool: &str) -> String {
+    format!("{tool} was not run: it leads elsewhere than when it was confirmed")
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 fn nothing() -> Value {

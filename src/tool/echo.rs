@@ -10,6 +10,7 @@ use super::schema::{definition, typed};
 use super::workplace::Workplace;
 use super::{Tool, ToolOutput};
 use crate::message::ToolDefinition;
+use crate::policy::Permit;
 use crate::world::BoxFuture;
 
 pub(super) struct Echo;
@@ -26,7 +27,12 @@ impl Tool for Echo {
         definition::<Arguments>("echo", "Gives the message back unchanged.")
     }
 
-    fn run(&self, arguments: Value, _: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+    fn run(
+        &self,
+        arguments: Value,
+        _: &Arc<Workplace>,
+        _: Permit,
+    ) -> BoxFuture<'static, ToolOutput> {
         let output = typed::<Arguments>("echo", arguments).map(|arguments| arguments.message);
         Box::pin(async move { output })
     }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::io;
 
 use super::seen::Stale;
-use super::{NO_CONFIRMER, WITHDRAWN};
+use super::{UNCONFIRMED, WITHDRAWN};
 use crate::limits::{FILE_READ_BYTES_MAX, PATH_CHARS_SHOWN_MAX};
 use crate::world::LinkRefused;
 
@@ -51,8 +51,10 @@ pub enum FileError {
     Closed { given: Given },
     #[error("{given} is where you may not write")]
     NotWritable { given: Given },
-    #[error("{given} was left alone: {NO_CONFIRMER}")]
+    #[error("{given} was left alone: {UNCONFIRMED}")]
     Unconfirmed { given: Given },
+    #[error("{given} was left alone: it leads elsewhere than when it was confirmed")]
+    LeadsElsewhere { given: Given },
     #[error("{given} exists already: set `overwrite` to replace it")]
     Exists { given: Given },
     #[error("{given} is the working directory itself, or holds it")]
@@ -108,6 +110,7 @@ impl FileError {
             | Self::Closed { .. }
             | Self::NotWritable { .. }
             | Self::Unconfirmed { .. }
+            | Self::LeadsElsewhere { .. }
             | Self::Circle { .. } => true,
             Self::Exists { .. }
             | Self::WorkingDir { .. }

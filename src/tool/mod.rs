@@ -43,23 +43,23 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use decide::Admitted;
+pub use decide::Question;
+use decide::{Admitted, Examined};
 use error::FileError;
 use team::Membership;
 use workplace::{Site, Turns, Workplace};
 
 use crate::limits::{FILE_JOBS_MAX, PROGRAMS_MAX};
 use crate::message::{ToolCall, ToolDefinition};
-use crate::policy::{Decision, Leave, Permissions, Rule, Side};
+use crate::policy::{Decision, Leave, Permissions, Permit, Side};
 use crate::world::{BoxFuture, World};
 
 /// The argument that any tool call may carry to let its whole batch run at the same time. It belongs
 /// to the batch, and no tool sees it.
 pub const PARALLEL_ARGUMENT: &str = "_parallel";
 
-/// What a model is told of a call that somebody would have to confirm.
-const NO_CONFIRMER: &str =
-    "it needs a confirmation, and nobody is there to give one (no_confirmer)";
+/// What a model is told of a call that nobody confirmed as it is now.
+const UNCONFIRMED: &str = "it needs a confirmation that it does not have";
 
 /// What a model is told of a call that began when its agent could do more.
 const WITHDRAWN: &str = "It was ended: your permissions were reduced meanwhile.";
@@ -89,16 +89,24 @@ trait Tool: Send + Sync {
     fn target(&self, _arguments: &Value, _workplace: &Workplace) -> Result<(), Decision> {
         Ok(())
     }
-    /// What the rules about paths say to a call, without running it.
+    /// What the rules about paths say to a call, and what it is about, without running it. Where the
+    /// leave is `Confirm`, the answers that somebody can give follow from that; a tool that says nothing
+    /// here can be allowed once or denied.
     fn examine(
         &self,
         _arguments: Value,
         _workplace: &Arc<Workplace>,
-    ) -> BoxFuture<'static, Result<Rule, Decision>> {
-        Box::pin(std::future::ready(Ok(Rule::Allowed)))
+    ) -> BoxFuture<'static, Result<Examined, Decision>> {
+        Box::pin(std::future::ready(Ok(Examined::of_call())))
     }
-    /// Runs one call, whose arguments fit the schema. Dropping the future cancels it.
-    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput>;
+    /// Runs one call, whose arguments fit the schema and which nobody needs to confirm any more, as far
+    /// as that goes by its leave. Dropping the future cancels it.
+    fn run(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+        permit: Permit,
+    ) -> BoxFuture<'static, ToolOutput>;
 }
 
 /// The arguments of a tool that works on files.
@@ -148,30 +156,41 @@ impl<T: OnFiles> Tool for FileTool<T> {
         &self,
         arguments: Value,
         workplace: &Arc<Workplace>,
-    ) -> BoxFuture<'static, Result<Rule, Decision>> {
-        workplace.run(T::NAME, Effect::None, move |site| {
+    ) -> BoxFuture<'static, Result<Examined, Decision>> {
+        workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
             decide::paths(site, T::NAME, T::PATHS, &arguments)
         })
     }
 
-    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
-        workplace.run(T::NAME, T::EFFECT, move |site| {
+    fn run(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+        permit: Permit,
+    ) -> BoxFuture<'static, ToolOutput> {
+        workplace.run(T::NAME, T::EFFECT, permit, move |site| {
             site.check_enabled().map_err(|error| error.to_string())?;
-            let permitted = decide::paths(site, T::NAME, T::PATHS, &arguments);
-            permitted.map_err(|decision| decision.reason)?;
+            let examined = decide::paths(site, T::NAME, T::PATHS, &arguments);
+            let examined = examined.map_err(|decision| decision.reason)?;
+            if examined.needs_confirmation(Leave::Free) {
+                return Err(match site.permit() {
+                    Permit::Nothing => decide::unconfirmed(T::NAME),
+                    Permit::Confirmed(_) => decide::leads_elsewhere(T::NAME),
+                });
+            }
             let arguments: T = schema::typed(T::NAME, arguments)?;
             arguments.work(site).map_err(|error| error.to_string())
         })
     }
 }
 
-fn on_files<T: OnFiles>() -> Box<dyn Tool> {
-    Box::new(FileTool::<T>(PhantomData))
+fn on_files<T: OnFiles>() -> Arc<dyn Tool> {
+    Arc::new(FileTool::<T>(PhantomData))
 }
 
 /// All tools there are, in the order models see them.
 pub struct Tools {
-    registered: Vec<(ToolDefinition, Box<dyn Tool>)>,
+    registered: Vec<(ToolDefinition, Arc<dyn Tool>)>,
     /// Places for calls that use files. They share the threads of the blocking seam with the store,
     /// which must not have to wait for a hundred searches.
     file_jobs: Arc<Semaphore>,
@@ -190,7 +209,7 @@ impl std::fmt::Debug for Tools {
 impl Tools {
     #[expect(clippy::new_without_default, reason = "they are made once, for a server")]
     pub fn new() -> Self {
-        let tools: [Box<dyn Tool>; 28] = [
+        let tools: [Arc<dyn Tool>; 28] = [
             on_files::<read_file::ReadFile>(),
             on_files::<tail::Tail>(),
             on_files::<file_info::FileInfo>(),
@@ -217,8 +236,8 @@ impl Tools {
             team::tool::<team::NexusCancel>(),
             team::tool::<team::NexusDestroy>(),
             team::tool::<team::NexusShutdown>(),
-            Box::new(sleep::Sleep),
-            Box::new(echo::Echo),
+            Arc::new(sleep::Sleep),
+            Arc::new(echo::Echo),
         ];
         Self {
             registered: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
@@ -240,7 +259,7 @@ impl Tools {
     fn of(
         &self,
         permissions: &Permissions,
-    ) -> impl Iterator<Item = &(ToolDefinition, Box<dyn Tool>)> {
+    ) -> impl Iterator<Item = &(ToolDefinition, Arc<dyn Tool>)> {
         self.registered.iter().filter(|(definition, tool)| {
             decide::is_open(tool.as_ref(), permissions)
                 && tool.is_of_use(permissions)
@@ -269,22 +288,37 @@ impl Tools {
         Arc::new(Workplace::new(world, turns, permissions, membership))
     }
 
-    /// Runs a call, or says what is wrong with it in words that help the model to do better.
+    /// Runs a call with what was confirmed of it, or says what is wrong with it in words that help the
+    /// model to do better.
     pub fn run(
         &self,
         call: &ToolCall,
         permissions: &Permissions,
         workplace: &Arc<Workplace>,
+        permit: Permit,
     ) -> BoxFuture<'static, ToolOutput> {
-        match self.admit(call, permissions, workplace) {
-            Ok(Admitted { tool, arguments, leave: Leave::Free }) => tool.run(arguments, workplace),
-            Ok(Admitted { tool, arguments, leave: Leave::Confirm | Leave::Never }) => {
-                // A path that is refused is refused before anybody would be asked.
-                let examined = tool.examine(arguments, workplace);
-                let unconfirmed = decide::unconfirmed(&call.name);
-                Box::pin(async move { Err(examined.await.err().unwrap_or(unconfirmed).reason) })
+        let Admitted { tool, arguments, leave } = match self.admit(call, permissions, workplace) {
+            Ok(admitted) => admitted,
+            Err(decision) => return Box::pin(std::future::ready(Err(decision.reason))),
+        };
+        match (leave, permit) {
+            (Leave::Free, permit) | (Leave::Confirm, permit @ Permit::Confirmed(_)) => {
+                tool.run(arguments, workplace, permit)
             }
-            Err(decision) => Box::pin(async move { Err(decision.reason) }),
+            (Leave::Confirm | Leave::Never, _) => {
+                let (tool, workplace) = (Arc::clone(tool), Arc::clone(workplace));
+                let unconfirmed = decide::unconfirmed(&call.name);
+                Box::pin(async move {
+                    let examined = tool.examine(arguments.clone(), &workplace).await;
+                    let examined = examined.map_err(|decision| decision.reason)?;
+                    if examined.needs_confirmation(leave) {
+                        return Err(unconfirmed);
+                    }
+                    // Somebody allowed it for good, and what was looked at now is what runs.
+                    let permit = Permit::Confirmed(Arc::new(examined.subject));
+                    tool.run(arguments, &workplace, permit).await
+                })
+            }
         }
     }
 }
@@ -347,17 +381,20 @@ mod tests {
         let trusted = permissions("trusted", &[]);
         let alone = Membership::new(AgentId::temp(1), Weak::<Nobody>::new());
         let workplace = tools.workplace(&world, &trusted, alone);
-        let unknown = tools.run(&call("fly", json!({})), &trusted, &workplace).await;
+        let unknown =
+            tools.run(&call("fly", json!({})), &trusted, &workplace, Permit::Nothing).await;
         let all = format!("{READING}, {WRITING}, {PROGRAMS}, {TEAM}, sleep, echo");
         assert_eq!(unknown, Err(format!("Unknown tool: fly. Tools you have: {all}.")));
         let lacking = permissions("worker", &["echo"]);
         let message = json!({"message": "x", "_parallel": true});
-        let refused = tools.run(&call("echo", message.clone()), &lacking, &workplace).await;
+        let refused =
+            tools.run(&call("echo", message.clone()), &lacking, &workplace, Permit::Nothing).await;
         let others = format!("{READING}, sleep");
         assert_eq!(refused, Err(format!("Unknown tool: echo. Tools you have: {others}.")));
-        let not_an_object = tools.run(&call("echo", json!("x")), &trusted, &workplace).await;
+        let not_an_object =
+            tools.run(&call("echo", json!("x")), &trusted, &workplace, Permit::Nothing).await;
         assert_eq!(not_an_object, Err("The arguments of echo must be one JSON object.".to_owned()));
-        let run = tools.run(&call("echo", message), &trusted, &workplace).await;
+        let run = tools.run(&call("echo", message), &trusted, &workplace, Permit::Nothing).await;
         assert_eq!(run, Ok("x".to_owned()));
     }
 

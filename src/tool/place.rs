@@ -21,6 +21,9 @@ pub struct Paths<'a> {
     pub tool: &'a str,
     /// What `~` is.
     pub user_home: Option<&'a Path>,
+    /// What may be changed beyond the agent's rights because somebody confirmed it, by paths without
+    /// links: a path that leads elsewhere by now is not among them.
+    pub confirmed: &'a [PathBuf],
 }
 
 /// A name in a directory that is held open, after the decision that it may be used. Whatever is done
@@ -87,10 +90,15 @@ impl Paths<'_> {
         })
     }
 
-    /// What the rules say to a path as it leads now, without using it. An error that is no refusal is
-    /// what whoever uses it will meet.
-    pub fn examine(&self, given: &Given, side: Side) -> Result<PathRule, FileError> {
-        self.resolve(given, side).map(|(rule, _)| rule)
+    /// What the rules say to a path as it leads now, and where that is, without using it. An error that
+    /// is no refusal is what whoever uses it will meet.
+    pub fn examine(&self, given: &Given, side: Side) -> Result<(PathRule, PathBuf), FileError> {
+        let (rule, resolved) = self.resolve(given, side)?;
+        let leads_to = match resolved {
+            Resolved::There(resolved) => resolved,
+            Resolved::Missing { existing, rest } => normal(&existing, &rest),
+        };
+        Ok((rule, leads_to))
     }
 
     /// A directory that was decided on, reached from the root of the disk without a link: were one put
@@ -108,6 +116,9 @@ impl Paths<'_> {
     fn decide(&self, given: &Given, side: Side, resolved: &Path) -> Result<PathRule, FileError> {
         let given = || given.clone();
         match self.rights.path(self.tool, side, resolved) {
+            PathRule::Confirm if self.confirmed.iter().any(|path| path == resolved) => {
+                Ok(PathRule::Free)
+            }
             rule @ (PathRule::Free | PathRule::Allowance | PathRule::Confirm) => Ok(rule),
             PathRule::Blocked => Err(FileError::Closed { given: given() }),
             PathRule::Outside => Err(match self.rights.level {
@@ -246,6 +257,8 @@ impl Paths<'_> {
             // Each is a change of its own: on the way to where it may write, an agent may not.
             match self.rights.path(self.tool, Side::Write, &path) {
                 PathRule::Free | PathRule::Allowance => (),
+                // Whoever confirmed what lies in it saw that it is not there.
+                PathRule::Confirm if self.confirmed.iter().any(|it| it.starts_with(&path)) => (),
                 _ => return Err(io::ErrorKind::NotFound.into()),
             }
             match dir.make_dir(name, 0o777) {

@@ -12,6 +12,7 @@ use super::workplace::Workplace;
 use super::{Tool, ToolOutput};
 use crate::limits::SLEEP_TOOL_SECONDS_MAX;
 use crate::message::ToolDefinition;
+use crate::policy::Permit;
 use crate::world::BoxFuture;
 
 pub(super) struct Sleep;
@@ -29,7 +30,12 @@ impl Tool for Sleep {
         definition::<Arguments>("sleep", "Waits for some seconds.")
     }
 
-    fn run(&self, arguments: Value, _: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+    fn run(
+        &self,
+        arguments: Value,
+        _: &Arc<Workplace>,
+        _: Permit,
+    ) -> BoxFuture<'static, ToolOutput> {
         let seconds = typed::<Arguments>("sleep", arguments).map(|arguments| arguments.seconds);
         Box::pin(async move {
             let seconds = seconds?;

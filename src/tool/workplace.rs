@@ -18,7 +18,7 @@ use super::place::{Parents, Paths, Spot, way_to};
 use super::programs;
 use super::seen::Seen;
 use super::team::Membership;
-use crate::policy::{PathRule, Permissions, Rights, Roots, Side};
+use crate::policy::{PathRule, Permissions, Permit, Rights, Roots, Side};
 use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, Programs, World};
 
 /// One agent's, for as long as it is in memory.
@@ -153,6 +153,7 @@ impl Workplace {
         self: &Arc<Self>,
         tool: &'static str,
         effect: Effect,
+        permit: Permit,
         job: impl FnOnce(&Site) -> T + Send + 'static,
     ) -> BoxFuture<'static, T> {
         let workplace = Arc::clone(self);
@@ -161,7 +162,7 @@ impl Workplace {
             let _waiting = unwanted.clone().drop_guard();
             let turn = workplace.turns.wait(effect).await;
             let mandate = workplace.mandate();
-            let site = Site { workplace: Arc::clone(&workplace), mandate, tool, unwanted };
+            let site = Site { workplace: Arc::clone(&workplace), mandate, permit, tool, unwanted };
             let job = move || {
                 let done = job(&site);
                 // Held until here: a job that nobody waits for still holds a thread and handles.
@@ -177,6 +178,7 @@ impl Workplace {
 pub struct Site {
     workplace: Arc<Workplace>,
     mandate: Arc<Mandate>,
+    permit: Permit,
     tool: &'static str,
     unwanted: CancellationToken,
 }
@@ -218,7 +220,7 @@ impl Site {
     }
 
     /// [`Paths::examine`].
-    pub fn examine(&self, given: &Given, side: Side) -> Result<PathRule, FileError> {
+    pub fn examine(&self, given: &Given, side: Side) -> Result<(PathRule, PathBuf), FileError> {
         self.paths().examine(given, side)
     }
 
@@ -262,6 +264,11 @@ impl Site {
         &self.mandate.rights
     }
 
+    /// What was confirmed of the call.
+    pub(super) fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
     /// What the tool may read of all that the agent may.
     pub(super) fn roots(&self) -> &Roots {
         self.mandate.rights.roots_of(self.tool)
@@ -288,7 +295,8 @@ impl Site {
     fn paths(&self) -> Paths<'_> {
         let Workplace { fs, user_home, .. } = self.workplace.as_ref();
         let (rights, user_home) = (self.mandate.rights.as_ref(), user_home.as_deref());
-        Paths { fs: fs.as_ref(), rights, tool: self.tool, user_home }
+        let confirmed = self.permit.writes();
+        Paths { fs: fs.as_ref(), rights, tool: self.tool, user_home, confirmed }
     }
 }
 

@@ -9,6 +9,7 @@ pub enum Use {
     ErrorId,
     Jitter,
     TempName,
+    ConfirmId,
 }
 
 pub trait Chance: Send + Sync {

@@ -144,8 +144,13 @@ fn nothing_outside_is_written() {
     let runs = TestRunner::default().run(&(things(), path_text()), |(things, path)| {
         let disk = stage(&things);
         let before = outside(&disk);
-        let paths =
-            Paths { fs: &disk, rights: &rights(), tool: "", user_home: Some(Path::new(USER_HOME)) };
+        let paths = Paths {
+            fs: &disk,
+            rights: &rights(),
+            tool: "",
+            user_home: Some(Path::new(USER_HOME)),
+            confirmed: &[],
+        };
         let written = paths.writing(&Given::new(&path), Parents::Create, |spot| {
             let file = spot.parent.open(spot.name(), Access::Create { mode: 0o644 })?;
             file.set_len(0)?;
@@ -169,7 +174,7 @@ fn a_new_file_goes_where_links_inside_lead() {
     put_dir(&disk, "/project/real");
     put_link(&disk, "/project/link", "real");
     put_link(&disk, "/project/dangling", "link/new/file");
-    let paths = Paths { fs: &disk, rights: &rights(), tool: "", user_home: None };
+    let paths = Paths { fs: &disk, rights: &rights(), tool: "", user_home: None, confirmed: &[] };
     let create = |given: &str, parents| {
         let written = paths.writing(&Given::new(given), parents, |spot| {
             spot.parent.open(spot.name(), Access::CreateNew { mode: 0o600 })?;

@@ -83,7 +83,8 @@ fn no_write_follows_a_link_that_is_swapped_in() {
         for at in 0..OPERATIONS_MAX {
             let disk = stage();
             let count = swap_at(&disk, swapped, at);
-            let paths = Paths { fs: &disk, rights: &rights(), tool: "", user_home: None };
+            let paths =
+                Paths { fs: &disk, rights: &rights(), tool: "", user_home: None, confirmed: &[] };
             let written = paths.writing(&Given::new("dir/file"), Parents::MustExist, |spot| {
                 let file = spot.parent.open(spot.name(), Access::Create { mode: 0o644 })?;
                 file.write_at(b"gone", 0)
@@ -119,7 +120,7 @@ fn what_never_settles_is_given_up() {
             _ => (),
         }
     });
-    let paths = Paths { fs: &disk, rights: &rights(), tool: "", user_home: None };
+    let paths = Paths { fs: &disk, rights: &rights(), tool: "", user_home: None, confirmed: &[] };
     let given = Given::new("dir/file");
     let read = paths.reading(&given, |spot| spot.parent.open(spot.name(), Access::Read).map(drop));
     assert_eq!(read, Err(FileError::Unsettled { given }));

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use nexus3::config::PermissionsConfig;
 use nexus3::id::AgentId;
 use nexus3::message::ToolCall;
-use nexus3::policy::{Grant, Permissions, Presets, Rights};
+use nexus3::policy::{Grant, Permissions, Permit, Presets, Rights};
 use nexus3::pool::Pool;
 use nexus3::tool::team::Membership;
 use nexus3::tool::workplace::Workplace;
@@ -86,7 +86,7 @@ pub fn run(
     arguments: Value,
 ) -> BoxFuture<'static, ToolOutput> {
     let call = ToolCall { id: "1".to_owned(), name: tool.to_owned(), arguments };
-    tools.run(&call, &confined(), workplace)
+    tools.run(&call, &confined(), workplace, Permit::Nothing)
 }
 
 /// Of an agent that knows no other.

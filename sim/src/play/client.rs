@@ -18,12 +18,13 @@ use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
+use super::confirming;
 use super::observed::Observed;
 use super::streams::Streamer;
 use super::transcript::{Transcript, shortened, shown};
 use crate::hosts::now;
 use crate::machine::TurmoilNet;
-use crate::scenario::{Call, Pace, Raw, Token, Watch};
+use crate::scenario::{Call, Confirm, Pace, Raw, Token, Watch};
 
 /// How long raw bytes wait for an answer that does not come.
 const RAW_ANSWER_MAX: Duration = Duration::from_mins(2);
@@ -80,6 +81,8 @@ pub struct Job {
 #[derive(Clone, Debug)]
 pub enum Work {
     Call(Call),
+    /// Waits for a confirmation and answers it.
+    Confirm(Confirm),
     Raw(Raw),
     Watch(Watch),
 }
@@ -95,6 +98,11 @@ pub enum Done {
         status: Option<u16>,
         body: String,
     },
+    /// A confirmation came, and this call answered it.
+    Confirmed {
+        call: Box<Call>,
+        done: Box<Done>,
+    },
     /// A stream is open.
     Streaming,
     /// The connection broke or nobody answered in time.
@@ -107,7 +115,7 @@ impl Desk {
     pub fn play(&self, job: Job) {
         let mut state = self.state();
         let kind = match job.work {
-            Work::Call(_) | Work::Raw(_) => Kind::Exchange,
+            Work::Call(_) | Work::Confirm(_) | Work::Raw(_) => Kind::Exchange,
             Work::Watch(_) => Kind::Stream,
         };
         state.open.insert(job.id, kind);
@@ -252,6 +260,12 @@ impl Client {
             Work::Call(call) => {
                 jobs.spawn(async move { desk.finish(job.id, player.call(&job, call).await) });
             }
+            Work::Confirm(confirm) => {
+                jobs.spawn(async move {
+                    let done = player.confirm(&job, &confirm).await;
+                    desk.finish(job.id, done);
+                });
+            }
             Work::Raw(raw) => {
                 jobs.spawn(async move { desk.finish(job.id, player.raw(&job, &raw).await) });
             }
@@ -285,15 +299,27 @@ impl Player {
         self.transcript.note(now(), &self.name, &format!("{}{what}", job.label));
     }
 
+    fn client(&self, job: &Job) -> NexusClient {
+        let net = Arc::new(self.net.clone());
+        NexusClient::new(net, job.server, job.token.clone()).named(&self.name)
+    }
+
+    async fn confirm(&self, job: &Job, confirm: &Confirm) -> Done {
+        let Some(call) = confirming::answer(&self.client(job), confirm).await else {
+            self.note(job, &format!("✗ no {} waits for a confirmation", confirm.tool));
+            return Done::Unanswered;
+        };
+        let done = self.call(job, call.clone()).await;
+        Done::Confirmed { call: Box::new(call), done: Box::new(done) }
+    }
+
     async fn call(&self, job: &Job, call: Call) -> Done {
         let params = Value::Object(call.params.unwrap_or_default());
         let on = call.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
         let token = told_token(&call.token);
         let whose = acting_as(&call.headers);
         self.note(job, &format!("→ {}{on}{whose} {}{token}", call.method, shown(&params)));
-        let mut client =
-            NexusClient::new(Arc::new(self.net.clone()), job.server, job.token.clone())
-                .named(&self.name);
+        let mut client = self.client(job);
         for (name, value) in &call.headers {
             client = client.with_header(name, value);
         }
@@ -371,6 +397,7 @@ pub fn told(done: &Done) -> String {
             line.trim_end().to_owned()
         }
         Done::RawAnswer { status: None, .. } => "← closed without an answer".to_owned(),
+        Done::Confirmed { done, .. } => told(done),
         Done::Streaming => "← a stream".to_owned(),
         Done::Unanswered => "✗ no answer".to_owned(),
         Done::Disconnected => "✗ disconnected".to_owned(),

@@ -5,53 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use nexus3::id::{AgentId, RequestId};
-use nexus3::rpc::wire::ErrorObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::client::{Done, Job, JobId, Work};
 use super::expect;
 use super::files;
+pub use super::made::{Made, Sending, Told};
 use super::observed::{Answer, Observation};
 use super::theatre::Theatre;
 use crate::scenario::{Action, Call, Ground, SERVER, Scenario, Step, Substitution, Token, When};
-
-/// A send that a client made, for the invariants.
-#[derive(Clone, Debug)]
-pub struct Sending {
-    pub agent: AgentId,
-    pub request: RequestId,
-    /// Which start of the server took it.
-    pub server_start: u64,
-    /// When its client made it, and when it learned of the outcome.
-    pub made: Duration,
-    pub told: Duration,
-    pub outcome: Told,
-}
-
-/// A call that a client made, for the invariants.
-#[derive(Clone, Debug)]
-pub struct Made {
-    pub call: Call,
-    /// Which start of the server was called.
-    pub server_start: u64,
-    pub at: Duration,
-    /// None as long as its client waits.
-    pub ended: Option<Duration>,
-    /// None for a call that was not answered.
-    pub answer: Option<Result<Value, ErrorObject>>,
-}
-
-/// What the caller of a send was told.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Told {
-    Result(Value),
-    Error(ErrorObject),
-    /// It did not wait for the turn.
-    Accepted,
-    /// Its connection was cut, or it left.
-    Nothing,
-}
 
 pub struct Director<'a> {
     steps: &'a [Step],
@@ -168,6 +131,7 @@ impl<'a> Director<'a> {
         for desk in theatre.desks.values() {
             for (job, done) in desk.take_done() {
                 let playing = self.jobs.remove(&job).expect("a job ends once");
+                let (playing, done) = self.as_call(playing, done);
                 if let State::Running(running) = &mut self.states[playing.step] {
                     running.open.remove(&job);
                 }
@@ -311,7 +275,11 @@ impl<'a> Director<'a> {
                 }
                 Until::JobsEnd
             }
-            Action::Confirm(_) => unreachable!("refused when the file was read"),
+            Action::Confirm(confirm) => {
+                let token = shown_token(&confirm.token, token);
+                self.play(index, step, token, Work::Confirm(confirm.clone()), theatre);
+                Until::JobsEnd
+            }
         }
     }
 
@@ -380,11 +348,25 @@ impl<'a> Director<'a> {
             }
             Action::Raw(raw) => expect::raw(raw, done),
             Action::Watch(watch) => expect::watch(watch, done),
+            Action::Confirm(confirm) if *done == Done::Unanswered => {
+                vec![format!("no {} waited for a confirmation", confirm.tool)]
+            }
             _ => Vec::new(),
         };
         for problem in problems {
             self.fail(playing.step, &problem);
         }
+    }
+
+    /// The answer to a confirmation is a call like any other, once it is known to which.
+    fn as_call(&mut self, playing: Playing, done: Done) -> (Playing, Done) {
+        let Done::Confirmed { call, done } = done else { return (playing, done) };
+        let Playing { server_start, made, .. } = playing;
+        let call = *call;
+        let made = Made { call: call.clone(), server_start, at: made, ended: None, answer: None };
+        self.calls.push(made);
+        let place = Some(self.calls.len() - 1);
+        (Playing { action: Action::Call(call), call: place, ..playing }, *done)
     }
 
     fn note_end(&mut self, playing: &Playing, done: &Done, now: Duration) {
@@ -419,9 +401,11 @@ impl<'a> Director<'a> {
                 (told, result.get("request_id").cloned())
             }
             Done::Answered { answer: Err(error), .. } => (Told::Error(error.clone()), None),
-            Done::RawAnswer { .. } | Done::Streaming | Done::Unanswered | Done::Disconnected => {
-                (Told::Nothing, None)
-            }
+            Done::RawAnswer { .. }
+            | Done::Confirmed { .. }
+            | Done::Streaming
+            | Done::Unanswered
+            | Done::Disconnected => (Told::Nothing, None),
         };
         let request = told_id.or_else(|| given.cloned());
         let request = request.as_ref().and_then(Value::as_str).map(RequestId::parse);

@@ -50,6 +50,17 @@ fn more(what: &What) -> String {
         What::ProviderRetry { attempt, after_ms, reason } => {
             format!("attempt {attempt} failed, again after {after_ms}ms: {reason}")
         }
+        What::ConfirmationRequested { confirm_id, tool, target, cwd, timeout_s, options } => {
+            let on = target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+            let cwd = cwd.as_ref().map(|cwd| format!(" in {cwd}")).unwrap_or_default();
+            let options: Vec<&str> = options.iter().map(|option| option.name()).collect();
+            let options = options.join("|");
+            format!("{confirm_id} {}{on}{cwd} {options} within {timeout_s}s", tool.name)
+        }
+        What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
+            let why = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+            format!("{confirm_id} {}{why} by {resolved_by}", decision.name())
+        }
         What::TurnCompleted { content, halted, finish_reason, usage } => {
             let halted = if *halted { " halted" } else { "" };
             let tokens = usage.input_tokens + usage.output_tokens;

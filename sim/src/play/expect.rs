@@ -10,7 +10,11 @@ use crate::scenario::{Call, CallExpect, REGEX_PREFIX, Raw, Watch, matches};
 pub fn call(call: &Call, done: &Done) -> Vec<String> {
     let (status, answer) = match done {
         Done::Answered { status, answer } => (*status, answer),
-        Done::Unanswered | Done::Disconnected | Done::RawAnswer { .. } | Done::Streaming => {
+        Done::Unanswered
+        | Done::Disconnected
+        | Done::RawAnswer { .. }
+        | Done::Confirmed { .. }
+        | Done::Streaming => {
             let expected = call.expect.is_some() || call.expect_http.is_some();
             return if expected { vec!["there was no answer".to_owned()] } else { Vec::new() };
         }
@@ -56,6 +60,7 @@ pub fn watch(watch: &Watch, done: &Done) -> Vec<String> {
             return vec!["there was no answer".to_owned()];
         }
         Done::Streaming
+        | Done::Confirmed { .. }
         | Done::Unanswered
         | Done::Disconnected
         | Done::RawAnswer { .. }

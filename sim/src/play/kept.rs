@@ -7,7 +7,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use nexus3::event::{Event, Seq};
 use nexus3::message::Message;
-use nexus3::world::Sqlite;
+use nexus3::world::{Program, Sqlite};
 use rusqlite::{Connection, Row};
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +31,7 @@ pub struct Kept {
     pub events: Vec<KeptEvent>,
     /// Calls that are on record as started.
     pub tool_calls: Vec<KeptCall>,
+    pub confirmations: Vec<KeptConfirmation>,
     /// Up to which event those of an agent were forgotten.
     pub forgotten: BTreeMap<String, Seq>,
 }
@@ -71,6 +72,22 @@ pub struct KeptCall {
     pub request: String,
 }
 
+#[derive(Clone, Debug, Default)]
+pub struct KeptConfirmation {
+    pub id: String,
+    pub agent: i64,
+    pub request: String,
+    pub status: String,
+}
+
+/// Something that somebody allowed, as the events tell it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allowed {
+    pub target: String,
+    pub cwd: String,
+    pub decision: String,
+}
+
 /// What an agent was given to do, as its record has it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeptGrant {
@@ -81,6 +98,8 @@ pub struct KeptGrant {
     /// The tools of its calls that are on record as started, in the last message that asked for any. They
     /// may have ended: whoever looks now and then would miss the short ones.
     pub calls: Vec<String>,
+    /// What somebody allowed it, once or for good.
+    pub allowed: Vec<Allowed>,
 }
 
 impl KeptGrant {
@@ -97,8 +116,9 @@ impl KeptGrant {
                    FROM agents JOIN recipes ON recipes.agent = agents.number \
                    WHERE session_status IN ('active', 'dormant') ORDER BY number";
         all(&connection, sql, |row| {
-            let (id, parent, recipe) = (row.get(0)?, row.get(1)?, json(row, 2)?);
-            Ok(Self { number: row.get(3)?, id, parent, recipe, calls: json(row, 4)? })
+            let (id, parent, recipe) = (row.get::<_, String>(0)?, row.get(1)?, json(row, 2)?);
+            let allowed = allowed(&connection, &id)?;
+            Ok(Self { number: row.get(3)?, id, parent, recipe, calls: json(row, 4)?, allowed })
         })
         .ok()
     }
@@ -151,6 +171,14 @@ impl Kept {
             tool_calls: all(connection, "SELECT agent, tool_id, request FROM tool_calls", |row| {
                 Ok(KeptCall { agent: row.get(0)?, tool_id: row.get(1)?, request: row.get(2)? })
             })?,
+            confirmations: all(
+                connection,
+                "SELECT confirm_id, agent, request, status FROM confirmations",
+                |row| {
+                    let (id, agent, request) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    Ok(KeptConfirmation { id, agent, request, status: row.get(3)? })
+                },
+            )?,
             forgotten,
         })
     }
@@ -174,6 +202,55 @@ impl KeptEvent {
     pub fn text(&self, member: &str) -> &str {
         self.json.get(member).and_then(Value::as_str).unwrap_or_default()
     }
+}
+
+impl Allowed {
+    /// Whether a program may be started by it.
+    pub fn starts(&self, program: &Program) -> bool {
+        let there = match self.decision.as_str() {
+            "allow_exec_cwd" => program.directory.starts_with(&self.cwd),
+            _ => program.directory == Path::new(&self.cwd),
+        };
+        there && program.program.to_string_lossy() == self.target
+    }
+
+    /// Whether programs may write there from now on.
+    pub fn grants(&self, path: &Path) -> bool {
+        self.target.split(" → ").map(Path::new).any(|target| match self.decision.as_str() {
+            "allow_file" => path == target,
+            "allow_dir" => Some(path) == target.parent(),
+            _ => false,
+        })
+    }
+
+    /// Whether a change of this path is a part of it: the file itself, what takes its place, the way to
+    /// it, and what is in its directory where that was allowed.
+    pub fn covers(&self, path: &Path) -> bool {
+        self.target.split(" → ").map(Path::new).any(|target| {
+            let beside = path.parent().is_some_and(|parent| Some(parent) == target.parent());
+            path == target
+                || target.starts_with(path)
+                || beside && path.to_string_lossy().contains("/.nexus3-")
+                || self.decision == "allow_dir"
+                    && target.parent().is_some_and(|parent| path.starts_with(parent))
+        })
+    }
+}
+
+fn allowed(connection: &Connection, agent: &str) -> rusqlite::Result<Vec<Allowed>> {
+    let sql = "SELECT asked.json, decided.json FROM events AS decided JOIN events AS asked \
+               ON asked.agent_id = decided.agent_id AND asked.name = 'confirmation_requested' \
+               AND asked.json ->> 'confirm_id' = decided.json ->> 'confirm_id' \
+               WHERE decided.name = 'confirmation_resolved' \
+               AND decided.json ->> 'decision' LIKE 'allow%' \
+               AND decided.agent_id = ?1 ORDER BY decided.seq";
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |row: &Row<'_>| {
+        let (asked, decided): (Value, Value) = (json(row, 0)?, json(row, 1)?);
+        let (target, cwd) = (text(&asked["target"]), text(&asked["cwd"]));
+        Ok(Allowed { target, cwd, decision: text(&decided["decision"]) })
+    };
+    connection.prepare(sql)?.query_map([agent], row)?.collect()
 }
 
 /// A disk with the database and its log, and nothing else; `None` where there is no database.

@@ -3,6 +3,7 @@
 
 mod checker; // asks the server how it is when all is over
 mod client; // plays the calls of one client
+mod confirming; // answers confirmations
 mod crash; // the end at a durable point
 mod director; // which step when
 mod event_line; // an event in the transcript
@@ -14,6 +15,7 @@ mod files; // what is on the disk
 mod invariants; // what holds in every run
 mod kept; // what the database has at the end
 mod log; // what was logged
+mod made; // what clients did
 mod models; // watches the model host
 mod observed; // what can be seen from outside
 mod observer; // hears the events that are waited for

@@ -4,8 +4,7 @@
 use super::place::Place;
 
 /// A key, how its value begins where only some values are meant, and what is missing.
-const LATER: &[(&str, &str, &str)] =
-    &[("step.confirm", "", "confirmations"), ("mcp", "", "MCP servers")];
+const LATER: &[(&str, &str, &str)] = &[("mcp", "", "MCP servers")];
 
 pub(super) fn refuse(file: &Place<'_>) {
     for (key, begins, what) in LATER {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use nexus3::choice::Choice;
 use nexus3::config::words::{nearest, quoted};
 use nexus3::provider::script::Time;
 use nexus3::rpc::method::{Method, Scope};
@@ -123,12 +124,16 @@ pub enum Pace {
     Never,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Confirm {
     pub tool: String,
     pub decision: String,
+    /// None: any agent's.
     pub agent: Option<String>,
     pub delay: Option<Time>,
+    pub headers: BTreeMap<String, String>,
+    pub token: Token,
+    pub expect: Option<CallExpect>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -167,7 +172,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
     ),
     ("watch", &["headers", "token", "expect_error", "expect_http"]),
     ("unwatch", &[]),
-    ("confirm", &[]),
+    ("confirm", &["headers", "token", "expect", "expect_error", "background"]),
     ("raw", &["expect_http", "expect_body", "background"]),
     ("disconnect", &[]),
     ("sleep", &[]),
@@ -275,9 +280,8 @@ fn read_action(place: &Place<'_>, form: StepForm) -> Action {
     if form.watch.is_some() {
         return Action::Watch(watch(place, form));
     }
-    if let Some(confirm) = form.confirm {
-        let ConfirmForm { tool, decision, agent, delay } = confirm;
-        return Action::Confirm(Confirm { tool, decision, agent, delay });
+    if form.confirm.is_some() {
+        return Action::Confirm(confirm(place, form));
     }
     if let Some(bytes) = form.raw {
         let (expect_http, expect_body) = (form.expect_http, form.expect_body);
@@ -328,6 +332,29 @@ fn watch(place: &Place<'_>, form: StepForm) -> Watch {
         token: token(form.token),
         expect_error: form.expect_error,
         expect_http: form.expect_http,
+    }
+}
+
+fn confirm(place: &Place<'_>, form: StepForm) -> Confirm {
+    let ConfirmForm { tool, decision, agent, delay } =
+        form.confirm.expect("a confirming step says what it confirms");
+    if form.expect_error.is_none()
+        && !decision.contains("${")
+        && decision.parse::<Choice>().is_err()
+        && let Some(given) = place.get("confirm").and_then(|confirm| confirm.get("decision"))
+    {
+        let known = Choice::ALL.map(Choice::name);
+        let message = format!("there is no decision {}", quoted(&decision));
+        given.refuse(&message, &nearest(&decision, &known, "there are"));
+    }
+    Confirm {
+        tool,
+        decision,
+        agent,
+        delay,
+        headers: form.headers.unwrap_or_default(),
+        token: token(form.token),
+        expect: form.expect.map(CallExpect::Result).or(form.expect_error.map(CallExpect::Error)),
     }
 }
 

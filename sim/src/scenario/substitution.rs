@@ -67,12 +67,7 @@ impl Substitution {
         let action = match &step.action {
             Action::Call(call) => Action::Call(self.call(call)?),
             Action::Watch(watch) => Action::Watch(self.watch(watch)?),
-            Action::Confirm(Confirm { tool, decision, agent, delay }) => Action::Confirm(Confirm {
-                tool: self.text(tool)?,
-                decision: self.text(decision)?,
-                agent: self.optional(agent.as_ref())?,
-                delay: *delay,
-            }),
+            Action::Confirm(confirm) => Action::Confirm(self.confirm(confirm)?),
             Action::Raw(Raw { bytes, expect_http, expect_body }) => Action::Raw(Raw {
                 bytes: self.text(bytes)?,
                 expect_http: *expect_http,
@@ -86,6 +81,19 @@ impl Substitution {
             | Action::Start { .. } => step.action.clone(),
         };
         Ok(Step { action, ..step.clone() })
+    }
+
+    fn confirm(&self, confirm: &Confirm) -> Result<Confirm, UnknownName> {
+        let Confirm { tool, decision, agent, delay, headers, token, expect } = confirm;
+        Ok(Confirm {
+            tool: self.text(tool)?,
+            decision: self.text(decision)?,
+            agent: self.optional(agent.as_ref())?,
+            delay: *delay,
+            headers: self.headers(headers)?,
+            token: self.token(token)?,
+            expect: self.expect(expect.as_ref())?,
+        })
     }
 
     fn watch(&self, watch: &Watch) -> Result<Watch, UnknownName> {
@@ -124,13 +132,17 @@ impl Substitution {
             params: params.as_ref().map(|params| self.members(params)).transpose()?,
             headers: self.headers(headers)?,
             token: self.token(token)?,
-            expect: match expect {
-                Some(CallExpect::Result(value)) => Some(CallExpect::Result(self.value(value)?)),
-                Some(CallExpect::Error(error)) => Some(CallExpect::Error(self.members(error)?)),
-                None => None,
-            },
+            expect: self.expect(expect.as_ref())?,
             expect_http: *expect_http,
             save: save.clone(),
+        })
+    }
+
+    fn expect(&self, expect: Option<&CallExpect>) -> Result<Option<CallExpect>, UnknownName> {
+        Ok(match expect {
+            Some(CallExpect::Result(value)) => Some(CallExpect::Result(self.value(value)?)),
+            Some(CallExpect::Error(error)) => Some(CallExpect::Error(self.members(error)?)),
+            None => None,
         })
     }
 

@@ -242,14 +242,10 @@ s.toml:35:6: fault[8].on: expected an event, a point or a file operation, found 
 #[test]
 fn what_comes_later_is_refused_by_name() {
     let text = r#"
-[[step]]
-confirm = { tool = "t", decision = "deny" }
 [[mcp]]
 name = "m"
 "#;
-    let expected = "s.toml:5:1: step[0].confirm: not yet: confirmations
-  hint: remove it; a later version has it
-s.toml:6:3: mcp: not yet: MCP servers
+    let expected = "s.toml:4:3: mcp: not yet: MCP servers
   hint: remove it; a later version has it
 ";
     assert_eq!(told(text), expected);
@@ -290,7 +286,7 @@ nth = 2
     let expected = r#"s.toml:13:19: step[2].watch.after: expected the number of an event, found "soon"
   hint: write it like 5 or "${seq}"
 s.toml:16:1: step[3].expect: does not belong to `watch`
-  hint: it belongs to `call`
+  hint: it belongs to `call` and `confirm`
 s.toml:18:6: step[4].on: there is no event "tool_startet"
   hint: did you mean `tool_started`?
 s.toml:27:6: fault[1].on: there is no event "content_chunks"

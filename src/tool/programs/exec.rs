@@ -1,5 +1,7 @@
 //! `exec`: a program with its arguments, without a shell.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -7,6 +9,7 @@ use super::super::error::Given;
 use super::super::list_directory::here;
 use super::{AsProgram, Asked, Reach, seconds};
 use crate::limits::PROGRAM_SECONDS_MAX;
+use crate::policy::{Subject, exec_name};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +32,10 @@ impl AsProgram for Exec {
     const NAME: &'static str = "exec";
     const DESCRIPTION: &'static str = "Runs a program without a shell and gives its output and exit \
                                        code. What it leaves running is ended with it.";
+
+    fn subject(program: String, directory: PathBuf) -> Subject {
+        Subject::Program { name: exec_name(&program, &directory), directory }
+    }
 
     fn asked(self) -> Asked {
         Asked {

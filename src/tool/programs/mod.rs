@@ -23,14 +23,15 @@ use tokio::io::AsyncRead;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::decide::{self, Examined};
 use super::error::{FileError, Given};
 use super::schema::{definition, typed};
 use super::workplace::{Site, Workplace};
-use super::{Effect, Tool, ToolOutput, decide};
+use super::{Effect, Tool, ToolOutput};
 use crate::limits::{PROGRAM_END_MAX, PROGRAM_SECONDS};
 use crate::message::ToolDefinition;
 use crate::policy::programs::{Wanted, programs};
-use crate::policy::{Decision, Leave, Permissions, Rule, Side};
+use crate::policy::{Decision, Leave, Permissions, Permit, Rule, Subject};
 use crate::world::{BoxFuture, Confinement, Environment, Exit, Process, Program, Programs};
 use output::{End, Kept, Told};
 
@@ -49,6 +50,11 @@ pub(super) trait AsProgram: DeserializeOwned + JsonSchema + Send + 'static {
     }
 
     fn asked(self) -> Asked;
+
+    /// What somebody confirms who confirms that a program is started in a directory.
+    fn subject(program: String, directory: PathBuf) -> Subject {
+        Subject::Program { name: program, directory }
+    }
 }
 
 /// What a call wants to have started.
@@ -79,8 +85,8 @@ fn seconds() -> f64 {
 
 pub(super) struct ProgramTool<T>(PhantomData<fn() -> T>);
 
-pub(super) fn tool<T: AsProgram>() -> Box<dyn Tool> {
-    Box::new(ProgramTool::<T>(PhantomData))
+pub(super) fn tool<T: AsProgram>() -> Arc<dyn Tool> {
+    Arc::new(ProgramTool::<T>(PhantomData))
 }
 
 impl<T: AsProgram> Tool for ProgramTool<T> {
@@ -96,13 +102,25 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
         &self,
         arguments: Value,
         workplace: &Arc<Workplace>,
-    ) -> BoxFuture<'static, Result<Rule, Decision>> {
-        const PATHS: super::Wanted = &[("cwd", Side::Read)];
-        workplace
-            .run(T::NAME, Effect::None, move |site| decide::paths(site, T::NAME, PATHS, &arguments))
+    ) -> BoxFuture<'static, Result<Examined, Decision>> {
+        workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
+            let asked = typed::<T>(T::NAME, arguments);
+            let asked = asked.map_err(|problem| Decision::deny(Rule::Schema, problem))?.asked();
+            let directory = decide::directory(site, &asked.cwd)?;
+            let target = Some(asked.program.clone());
+            let subject = T::subject(asked.program, directory);
+            let allowances = &site.rights().allowances;
+            let rule = if allowances.cover(&subject) { Rule::Allowance } else { Rule::Allowed };
+            Ok(Examined { subject, rule, target })
+        })
     }
 
-    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+    fn run(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+        permit: Permit,
+    ) -> BoxFuture<'static, ToolOutput> {
         let workplace = Arc::clone(workplace);
         // It was decided on just now, and may wait for its place: whatever is taken from the agent until
         // then, or while the program runs, ends it.
@@ -118,7 +136,7 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
                 }
                 prepare(site, &cwd, reach)
             };
-            let prepared = workplace.run(T::NAME, Effect::None, prepare).await;
+            let prepared = workplace.run(T::NAME, Effect::None, permit, prepare).await;
             let prepared = prepared.map_err(|error| error.to_string())?;
             let (seconds, name) = (asked.seconds, asked.program.clone());
             let program = asked.program(&workplace, prepared);
@@ -178,6 +196,9 @@ struct Prepared {
 fn prepare(site: &Site, cwd: &Given, reach: Reach) -> Result<Prepared, FileError> {
     let directory =
         site.reading(cwd, |spot| spot.parent.dir(spot.name()).map(|_dir| spot.resolved.clone()))?;
+    if site.permit().directory().is_some_and(|permitted| permitted != directory) {
+        return Err(FileError::LeadsElsewhere { given: cwd.clone() });
+    }
     let path = match reach {
         Reach::Agent => None,
         Reach::Look => trusted_first(site),

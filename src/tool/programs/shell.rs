@@ -1,5 +1,7 @@
 //! `shell_UNSAFE`: a command line for the machine's shell, which does with it what it likes.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -7,6 +9,7 @@ use super::super::error::Given;
 use super::super::list_directory::here;
 use super::{AsProgram, Asked, Reach, seconds};
 use crate::limits::PROGRAM_SECONDS_MAX;
+use crate::policy::Subject;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +30,10 @@ impl AsProgram for Shell {
     const DESCRIPTION: &'static str = "Runs a command line with sh and gives its output and exit \
                                        code. Prefer exec, which needs no quoting. What it leaves \
                                        running is ended with it.";
+
+    fn subject(_program: String, directory: PathBuf) -> Subject {
+        Subject::Shell { directory }
+    }
 
     fn asked(self) -> Asked {
         Asked {

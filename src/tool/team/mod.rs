@@ -17,12 +17,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
+use super::decide::{self, Examined};
 use super::schema::{definition, typed};
 use super::workplace::Workplace;
-use super::{Effect, Tool, ToolOutput, Waits, Wanted, decide};
+use super::{Effect, Tool, ToolOutput, Waits, Wanted};
 use crate::id::{AgentId, RequestId};
 use crate::message::ToolDefinition;
-use crate::policy::{Decision, Leave, Level, Permissions, Reason, Refusal, Rule};
+use crate::policy::{Decision, Leave, Level, Permissions, Permit, Reason, Refusal, Rule};
 use crate::world::BoxFuture;
 
 pub(super) use cancel::NexusCancel;
@@ -158,8 +159,8 @@ fn managing(permissions: &Permissions) -> Leave {
 
 struct TeamTool<T>(PhantomData<fn() -> T>);
 
-pub(super) fn tool<T: OnTeam>() -> Box<dyn Tool> {
-    Box::new(TeamTool::<T>(PhantomData))
+pub(super) fn tool<T: OnTeam>() -> Arc<dyn Tool> {
+    Arc::new(TeamTool::<T>(PhantomData))
 }
 
 impl<T: OnTeam> Tool for TeamTool<T> {
@@ -189,16 +190,21 @@ impl<T: OnTeam> Tool for TeamTool<T> {
         &self,
         arguments: Value,
         workplace: &Arc<Workplace>,
-    ) -> BoxFuture<'static, Result<Rule, Decision>> {
+    ) -> BoxFuture<'static, Result<Examined, Decision>> {
         if T::PATHS.is_empty() {
-            return Box::pin(std::future::ready(Ok(Rule::Allowed)));
+            return Box::pin(std::future::ready(Ok(Examined::of_call())));
         }
-        workplace.run(T::NAME, Effect::None, move |site| {
+        workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
             decide::paths(site, T::NAME, T::PATHS, &arguments)
         })
     }
 
-    fn run(&self, arguments: Value, workplace: &Arc<Workplace>) -> BoxFuture<'static, ToolOutput> {
+    fn run(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+        _: Permit,
+    ) -> BoxFuture<'static, ToolOutput> {
         let examined = self.examine(arguments.clone(), workplace);
         let workplace = Arc::clone(workplace);
         Box::pin(async move {

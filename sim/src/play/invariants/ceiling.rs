@@ -185,7 +185,10 @@ impl Ceiling {
         };
         // What lies beside something closed is listed to grant it to a program, which is told nothing.
         let is_grant = PROGRAMS.contains(&tool) && kind == OperationKind::List;
-        is_grant || uses && self.has_all(self.of(*records), grant, tool, path, what)
+        let has = |what| self.has_all(self.of(*records), grant, tool, path, what);
+        // What somebody confirmed may be written wherever it may be read.
+        let confirmed = what == Use::Writes && grant.allowed.iter().any(|it| it.covers(path));
+        is_grant || uses && (has(what) || confirmed && has(Use::Reads))
     }
 
     /// Whether an agent and all above it have it.
@@ -298,13 +301,17 @@ impl Ceiling {
             .map(|Suspect { grant, tool, records }| {
                 let grants = self.of(records);
                 let has = |path: &Path, what| self.has_all(grants, &grant, &tool, path, what);
+                let is_confirmed = grant.allowed.iter().any(|it| it.starts(program));
                 programs::wrong(
                     program,
                     &Standing {
                         rank: self.rank(grants, &grant),
                         is_narrow: self.is_narrow(grants, &grant),
                         reads: &|path| has(path, Use::Reads),
-                        writes: &|path| has(path, Use::Writes),
+                        writes: &|path| {
+                            has(path, Use::Writes) || grant.allowed.iter().any(|it| it.grants(path))
+                        },
+                        is_confirmed,
                     },
                 )
             })

@@ -12,6 +12,7 @@ fn grant(id: &str, parent: Option<&str>, recipe: Value, calls: &[&str]) -> KeptG
         parent: parent.map(str::to_owned),
         recipe,
         calls: calls.iter().map(|tool| (*tool).to_owned()).collect(),
+        allowed: Vec::new(),
     }
 }
 

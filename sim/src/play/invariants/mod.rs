@@ -7,6 +7,7 @@ mod answers; // one answer to each send
 mod budget; // how long a model request is
 mod bounds; // nothing is left, and no limit is exceeded
 mod ceiling; // nobody beyond what is theirs
+mod confirmations; // one decision for each question
 mod conversation; // a model request as messages
 mod durable; // what was told stays
 mod events; // streams tell everything once
@@ -133,6 +134,10 @@ impl Invariants {
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(handoffs::Handoffs::new(scenario)),
+            Box::new(confirmations::DecidedOnce),
+            Box::new(confirmations::NothingPending),
+            Box::new(confirmations::OneWinner),
+            Box::new(confirmations::StaysDecided),
             Box::new(schema::Schema::new()),
         ];
         Self { checks, found: Vec::new() }

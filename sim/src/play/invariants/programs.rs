@@ -23,6 +23,8 @@ pub struct Standing<'a> {
     pub is_narrow: bool,
     pub reads: &'a dyn Fn(&Path) -> bool,
     pub writes: &'a dyn Fn(&Path) -> bool,
+    /// Whether somebody allowed it that this is started.
+    pub is_confirmed: bool,
 }
 
 /// What is wrong with a program that was started for somebody.
@@ -55,9 +57,8 @@ pub fn wrong(program: &Program, standing: &Standing<'_>) -> Vec<String> {
                 let all = read.iter().map(PathBuf::as_path).chain(written.iter().copied());
                 let closed = all.filter_map(in_closed);
                 found.extend(closed.map(|it| format!("{name} was granted something in {it}")));
-                // Nobody can confirm anything yet, so only what looks is started.
                 let looks = program.program == "git" && *execute == Execute::Itself;
-                if !looks || !written.is_empty() {
+                if (!looks || !written.is_empty()) && !standing.is_confirmed {
                     found.push(format!("{name} runs unconfirmed and can do more than look"));
                 }
             }
@@ -91,7 +92,9 @@ mod tests {
     fn judged(program: &Program, rank: Rank, is_narrow: bool) -> Vec<String> {
         let in_project = |path: &Path| path.starts_with("/project");
         let reads = |path: &Path| !is_narrow || in_project(path);
-        wrong(program, &Standing { rank, is_narrow, reads: &reads, writes: &in_project })
+        let is_confirmed = program.arguments.iter().any(|word| word == "confirmed");
+        let writes = &in_project;
+        wrong(program, &Standing { rank, is_narrow, reads: &reads, writes, is_confirmed })
     }
 
     #[test]
@@ -108,6 +111,8 @@ mod tests {
         assert_eq!(judged(&readable, Rank::Trusted, false), more);
         let writes = git(&["/usr"], &["/project"], Execute::Itself);
         assert_eq!(judged(&writes, Rank::Trusted, false), more);
+        let confirmed = Program { arguments: vec!["confirmed".into()], ..writes.clone() };
+        assert_eq!(judged(&confirmed, Rank::Trusted, false), Vec::<String>::new());
         assert_eq!(judged(&writes, Rank::Yolo, true), Vec::<String>::new());
         let other = Program { program: "make".into(), ..looks };
         let more = ["make runs unconfirmed and can do more than look"];

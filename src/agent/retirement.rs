@@ -1,0 +1,61 @@
+//! The end of an agent's work, or of the agent itself: no new work, what waits is cancelled, and whoever
+//! asked is told once nothing of it runs.
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::actor::Agent;
+use super::handle::Retire;
+use super::outcome::CancelReason;
+use super::turn::{Input, Stop};
+use crate::limits::DESTROY_WAIT_MAX;
+
+#[derive(Default)]
+pub(super) struct Retirement {
+    leave: bool,
+    /// Told once nothing runs any more and everything is written that can be.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl Agent {
+    pub(super) fn on_retire(&mut self, how: Retire, reply: oneshot::Sender<()>) {
+        let (reason, cancel_turn, leave) = match how {
+            Retire::FinishTurn(reason) => (reason, false, false),
+            Retire::CancelTurn(reason) => (reason, true, false),
+            Retire::Leave => (CancelReason::Destroyed, true, true),
+        };
+        let retirement = self.retirement.get_or_insert_default();
+        retirement.leave |= leave;
+        retirement.waiting.push(reply);
+        self.cancel_queued(reason, |_| true);
+        self.stop_compacting();
+        if cancel_turn && self.running.is_some() {
+            self.on_input(Input::Stop(Stop::Cancel(reason)));
+        }
+    }
+
+    /// Answers those who wait for the agent's retirement once nothing of it runs; true when its
+    /// task is to end.
+    pub(super) async fn has_left(&mut self) -> bool {
+        if self.running.is_some() || self.compacting.is_some() || !self.outbox.is_settled() {
+            return false;
+        }
+        let Some(retirement) = &mut self.retirement else {
+            return false;
+        };
+        let (leave, waiting) = (retirement.leave, std::mem::take(&mut retirement.waiting));
+        if !waiting.is_empty() {
+            // Tasks that were told to end do so at their next await; one that does not is left
+            // behind aborted, and its result reaches nobody.
+            let ended = async {
+                while self.tasks.join_next().await.is_some() {}
+                self.workplace.nothing_runs().await;
+            };
+            let _ = timeout(DESTROY_WAIT_MAX, ended).await;
+        }
+        for reply in waiting {
+            let _ = reply.send(());
+        }
+        leave
+    }
+}
