@@ -93,6 +93,11 @@ impl Connection {
         Ok(body.len())
     }
 
+    /// Writes a request whose answer nobody reads.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> anyhow::Result<()> {
+        Ok(self.stream.write_all(request).await?)
+    }
+
     /// Asks for a stream and returns this connection once its head has come with a 200.
     pub(crate) async fn subscribe(mut self, request: &[u8]) -> anyhow::Result<Option<Self>> {
         self.stream.write_all(request).await?;

@@ -4,7 +4,7 @@
 use crate::measure::Row;
 
 /// Section, what, yardstick, target, what is missing.
-const LATER: [[&str; 5]; 5] = [
+const LATER: [[&str; 5]; 4] = [
     [
         "token-counting",
         "token counting",
@@ -25,13 +25,6 @@ const LATER: [[&str; 5]; 5] = [
         "prototype: 29 /s",
         "≥ 12 /s",
         "needs simulated store and crashes",
-    ],
-    [
-        "p99-under-load",
-        "cancel, confirm, list_agents p99, 32 sends run, 200 wait",
-        "p99 idle",
-        "≤ 10×",
-        "needs confirmations",
     ],
     [
         "cold-build",

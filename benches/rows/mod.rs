@@ -2,6 +2,7 @@
 //! takes it all down again, so that one can be run alone.
 
 mod agents; // create and destroy
+mod busy; // calls while agents are busy
 mod events; // chunks to subscribers
 mod later; // what cannot be measured yet
 mod memory; // resident sizes
@@ -72,6 +73,7 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "rpc-list" => process::rpc_list(bench).await,
         "sim-quiet" => simulation::quiet(bench).await,
         "sim-turns" => simulation::turns(bench).await,
+        "p99-under-load" => busy::p99_under_load(bench).await,
         "scenarios" => simulation::scenarios().await,
         later => match later::row(later) {
             Some(row) => Ok(vec![row]),
