@@ -75,8 +75,6 @@ impl Agent {
     /// They are on record already: whoever changes several agents at once sees to that.
     pub(super) fn on_adopt(&mut self, permissions: Arc<Permissions>, reply: oneshot::Sender<()>) {
         self.take_permissions(permissions);
-        // Whoever is told finds the same in the published status.
-        self.publish();
         let _ = reply.send(());
     }
 
@@ -86,9 +84,11 @@ impl Agent {
         let tools = self.shared.tools.definitions(&permissions);
         let preamble = Preamble::new(Arc::clone(system), path.clone(), tools);
         self.preamble = Arc::new(preamble);
-        self.workplace.adopt(&permissions);
         self.shown = Arc::new(Shown::of(&self.facts, &permissions));
         self.permissions = permissions;
+        // What runs with more than that finds the same in the published status, and so does whoever is told.
+        self.publish();
+        self.workplace.adopt(&self.permissions);
     }
 
     pub(super) fn place_of_work(&self) -> (Arc<Permissions>, Arc<Workplace>) {

@@ -51,6 +51,10 @@ impl Mandate {
         Self { rights: Arc::clone(permissions.rights()), withdrawn: CancellationToken::new() }
     }
 
+    pub(super) fn has(&self, tool: &str) -> bool {
+        !self.rights.disabled_tools.contains(tool)
+    }
+
     /// Cancelled once the agent may less than it could when this was its mandate.
     pub(super) fn withdrawn(&self) -> &CancellationToken {
         &self.withdrawn

@@ -19,8 +19,8 @@ use tokio_util::task::TaskTracker;
 
 use super::decide::{self, Examined};
 use super::schema::{definition, typed};
-use super::workplace::Workplace;
-use super::{Effect, Tool, ToolOutput, Waits, Wanted};
+use super::workplace::{Mandate, Workplace};
+use super::{Effect, Tool, ToolOutput, WITHDRAWN, Waits, Wanted};
 use crate::id::{AgentId, RequestId};
 use crate::message::ToolDefinition;
 use crate::policy::{Decision, Leave, Level, Permissions, Permit, Reason, Refusal, Rule};
@@ -207,10 +207,27 @@ impl<T: OnTeam> Tool for TeamTool<T> {
     ) -> BoxFuture<'static, ToolOutput> {
         let examined = self.examine(arguments.clone(), workplace);
         let workplace = Arc::clone(workplace);
+        let mandate = workplace.mandate();
         Box::pin(async move {
             examined.await.map_err(|decision| decision.reason)?;
             let act = typed::<T>(T::NAME, arguments)?.act();
-            workplace.membership().act(act, workplace.running().clone()).await
+            let acting = workplace.membership().act(act.clone(), workplace.running().clone());
+            tokio::select! {
+                biased;
+                output = acting => output,
+                () = forbidden::<T>(&workplace, mandate, &act) => Err(WITHDRAWN.to_owned()),
+            }
         })
+    }
+}
+
+/// Ends once so much was taken from the agent that it may not do this any more.
+async fn forbidden<T: OnTeam>(workplace: &Workplace, mut mandate: Arc<Mandate>, act: &Act) {
+    loop {
+        mandate.withdrawn().cancelled().await;
+        mandate = workplace.mandate();
+        if !mandate.has(T::NAME) || workplace.membership().may(act).is_err() {
+            return;
+        }
     }
 }
