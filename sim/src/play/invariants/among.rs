@@ -122,6 +122,21 @@ impl Handoff {
         }
     }
 
+    /// Whether it gave a result.
+    pub fn was_done(&self) -> bool {
+        self.result().is_some()
+    }
+
+    /// The agents that it destroyed.
+    pub fn destroyed(&self) -> Vec<&str> {
+        let destroyed = self.result().and_then(|result| result.get("destroyed")?.as_array());
+        destroyed.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    fn result(&self) -> Option<&Value> {
+        self.ended.as_ref()?.answer.as_ref()?.as_ref().ok()
+    }
+
     fn made(&self) -> Made {
         let of_agent =
             |params: &Map<String, Value>| params.get("agent_id")?.as_str().map(str::to_owned);
@@ -149,7 +164,7 @@ impl Handoff {
     fn sending(&self) -> Option<Sending> {
         let (to, _) = self.sent()?;
         let over = self.ended.as_ref()?;
-        let result = over.answer.as_ref()?.as_ref().ok()?;
+        let result = self.result()?;
         Some(Sending {
             agent: AgentId::parse(to).ok()?,
             request: RequestId::parse(result.get("request_id")?.as_str()?).ok()?,

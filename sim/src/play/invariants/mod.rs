@@ -19,6 +19,7 @@ mod programs; // what a program may reach
 mod pairs; // each tool call with its result
 mod schema; // answers and events as published
 mod sound; // what the database alone must keep
+mod targets; // nobody asks what is not its to ask
 mod told; // what clients asked for and were told
 mod window; // no request too long, no secret anywhere
 
@@ -138,6 +139,7 @@ impl Invariants {
             Box::new(confirmations::NothingPending),
             Box::new(confirmations::OneWinner),
             Box::new(confirmations::StaysDecided),
+            Box::new(targets::Targets),
             Box::new(schema::Schema::new()),
         ];
         Self { checks, found: Vec::new() }
