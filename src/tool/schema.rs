@@ -25,6 +25,12 @@ pub(super) fn definition<T: JsonSchema>(
     plain(&mut parameters);
     if let Some(schema) = parameters.as_object_mut() {
         schema.shift_remove("description");
+        // A type that is made of others has them in another order, which a cache would tell apart.
+        for part in ["additionalProperties", "required"] {
+            if let Some(value) = schema.shift_remove(part) {
+                schema.insert(part.to_owned(), value);
+            }
+        }
     }
     parameters["properties"][PARALLEL_ARGUMENT] = json!({
         "type": "boolean",

@@ -5,27 +5,19 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::error::Given;
-use super::super::list_directory::here;
-use super::{AsProgram, Asked, Reach, seconds};
-use crate::limits::PROGRAM_SECONDS_MAX;
+use super::{AsProgram, Asked, Reach, Terms};
 use crate::policy::{Subject, exec_name};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Exec {
     /// The program: a name in PATH, or a path.
     program: String,
     /// Its arguments, each as it is: no shell looks at them.
     #[serde(default)]
     args: Vec<String>,
-    /// After how many seconds it is ended.
-    #[serde(default = "seconds")]
-    #[schemars(range(min = 0, max = PROGRAM_SECONDS_MAX))]
-    timeout: f64,
-    /// Where it runs; the working directory by default.
-    #[serde(default = "here")]
-    cwd: String,
+    #[serde(flatten)]
+    terms: Terms,
 }
 
 impl AsProgram for Exec {
@@ -43,8 +35,7 @@ impl AsProgram for Exec {
             arguments: self.args,
             environment: &[],
             reach: Reach::Agent,
-            seconds: self.timeout,
-            cwd: Given::new(&self.cwd),
+            terms: self.terms,
         }
     }
 }

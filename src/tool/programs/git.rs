@@ -5,25 +5,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::error::Given;
-use super::super::list_directory::here;
-use super::{AsProgram, Asked, Reach, seconds};
-use crate::limits::PROGRAM_SECONDS_MAX;
+use super::{AsProgram, Asked, Reach, Terms};
 use crate::policy::programs::{Started, Wanted, programs, started};
 use crate::policy::{Leave, Permissions};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Git {
     /// The arguments of git, each for itself: the subcommand first.
     args: Vec<String>,
-    /// After how many seconds it is ended.
-    #[serde(default = "seconds")]
-    #[schemars(range(min = 0, max = PROGRAM_SECONDS_MAX))]
-    timeout: f64,
-    /// Where it runs; the working directory by default.
-    #[serde(default = "here")]
-    cwd: String,
+    #[serde(flatten)]
+    terms: Terms,
 }
 
 /// Before the subcommand of every call. They win over what the repository says.
@@ -50,6 +42,8 @@ const LOOKING: &[&str] = &[
     "gpg.ssh.program=/dev/null",
     "-c",
     "gpg.x509.program=/dev/null",
+    "-c",
+    "diff.ignoreSubmodules=dirty",
     "-c",
     "diff.submodule=short",
     "-c",
@@ -107,8 +101,7 @@ impl AsProgram for Git {
             arguments: arguments.concat(),
             environment,
             reach,
-            seconds: self.timeout,
-            cwd: Given::new(&self.cwd),
+            terms: self.terms,
         }
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::AsyncRead;
@@ -25,10 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::decide::{self, Examined};
 use super::error::{FileError, Given};
+use super::list_directory::here;
 use super::schema::{definition, typed};
 use super::workplace::{Site, Workplace};
 use super::{Effect, Tool, ToolOutput};
-use crate::limits::{PROGRAM_END_MAX, PROGRAM_SECONDS};
+use crate::limits::{PROGRAM_END_MAX, PROGRAM_SECONDS, PROGRAM_SECONDS_MAX};
 use crate::message::ToolDefinition;
 use crate::policy::programs::{Wanted, programs};
 use crate::policy::{Decision, Leave, Permissions, Permit, Rule, Subject};
@@ -64,8 +66,20 @@ pub(super) struct Asked {
     /// Beside what every program gets.
     environment: &'static [(&'static str, &'static str)],
     reach: Reach,
-    seconds: f64,
-    cwd: Given,
+    terms: Terms,
+}
+
+/// The arguments that all tools here have. A call is checked against the schema of the whole, which
+/// knows no others, before it is read as this.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Terms {
+    /// After how many seconds it is ended.
+    #[serde(default = "seconds")]
+    #[schemars(range(min = 0, max = PROGRAM_SECONDS_MAX))]
+    timeout: f64,
+    /// Where it runs; the working directory by default.
+    #[serde(default = "here")]
+    cwd: String,
 }
 
 /// How much a program may do, below `yolo`.
@@ -106,7 +120,7 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
         workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
             let asked = typed::<T>(T::NAME, arguments);
             let asked = asked.map_err(|problem| Decision::deny(Rule::Schema, problem))?.asked();
-            let directory = decide::directory(site, &asked.cwd)?;
+            let directory = decide::directory(site, &Given::new(&asked.terms.cwd))?;
             let target = Some(asked.program.clone());
             let subject = T::subject(asked.program, directory);
             let allowances = &site.rights().allowances;
@@ -129,7 +143,7 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
             let asked = typed::<T>(T::NAME, arguments)?.asked();
             let place = workplace.program_turn().await;
             let (cwd, reach, withdrawn) =
-                (asked.cwd.clone(), asked.reach, mandate.withdrawn().clone());
+                (Given::new(&asked.terms.cwd), asked.reach, mandate.withdrawn().clone());
             let prepare = move |site: &Site| {
                 if withdrawn.is_cancelled() {
                     return Err(FileError::Withdrawn);
@@ -138,7 +152,7 @@ impl<T: AsProgram> Tool for ProgramTool<T> {
             };
             let prepared = workplace.run(T::NAME, Effect::None, permit, prepare).await;
             let prepared = prepared.map_err(|error| error.to_string())?;
-            let (seconds, name) = (asked.seconds, asked.program.clone());
+            let (seconds, name) = (asked.terms.timeout, asked.program.clone());
             let program = asked.program(&workplace, prepared);
             let ends = Ends {
                 late: Duration::from_secs_f64(seconds),
@@ -305,5 +319,59 @@ fn not_started(program: &str, error: &io::Error) -> String {
             format!("{program} was not started: an argument holds a NUL character.")
         }
         kind => format!("{program} could not be started: {kind}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn models_see_the_terms_beside_what_each_tool_takes_and_no_other_argument() {
+        let definitions = [tool::<Exec>(), tool::<RunPython>(), tool::<Shell>(), tool::<Git>()]
+            .map(|tool| {
+                let ToolDefinition { name, parameters, .. } = tool.definition();
+                let keys = |part: &Value| part.as_object().unwrap().keys().cloned().collect();
+                let (all, arguments): (Vec<String>, Vec<String>) =
+                    (keys(&parameters), keys(&parameters["properties"]));
+                assert_eq!(
+                    all,
+                    ["type", "properties", "additionalProperties", "required"],
+                    "{name}"
+                );
+                assert_eq!(parameters["additionalProperties"], false, "{name}");
+                let (timeout, cwd) =
+                    (&parameters["properties"]["timeout"], &parameters["properties"]["cwd"]);
+                assert_eq!(
+                    [timeout, cwd],
+                    [
+                        &json!({
+                            "description": "After how many seconds it is ended.",
+                            "type": "number",
+                            "minimum": 0,
+                            "maximum": 300.0,
+                            "default": 30.0,
+                        }),
+                        &json!({
+                            "description": "Where it runs; the working directory by default.",
+                            "type": "string",
+                            "default": ".",
+                        }),
+                    ],
+                    "{name}"
+                );
+                (name, arguments.join(" "), parameters["required"].clone())
+            });
+        assert_eq!(
+            definitions,
+            [
+                ("exec", "program args timeout cwd _parallel".to_owned(), json!(["program"])),
+                ("run_python", "code timeout cwd _parallel".to_owned(), json!(["code"])),
+                ("shell_UNSAFE", "command timeout cwd _parallel".to_owned(), json!(["command"])),
+                ("git", "args timeout cwd _parallel".to_owned(), json!(["args"])),
+            ]
+        );
     }
 }

@@ -3,23 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::error::Given;
-use super::super::list_directory::here;
-use super::{AsProgram, Asked, Reach, seconds};
-use crate::limits::PROGRAM_SECONDS_MAX;
+use super::{AsProgram, Asked, Reach, Terms};
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct RunPython {
     /// What python3 runs.
     code: String,
-    /// After how many seconds it is ended.
-    #[serde(default = "seconds")]
-    #[schemars(range(min = 0, max = PROGRAM_SECONDS_MAX))]
-    timeout: f64,
-    /// Where it runs; the working directory by default.
-    #[serde(default = "here")]
-    cwd: String,
+    #[serde(flatten)]
+    terms: Terms,
 }
 
 impl AsProgram for RunPython {
@@ -33,8 +25,7 @@ impl AsProgram for RunPython {
             arguments: vec!["-c".to_owned(), self.code],
             environment: &[],
             reach: Reach::Agent,
-            seconds: self.timeout,
-            cwd: Given::new(&self.cwd),
+            terms: self.terms,
         }
     }
 }

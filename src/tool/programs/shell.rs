@@ -5,24 +5,16 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::error::Given;
-use super::super::list_directory::here;
-use super::{AsProgram, Asked, Reach, seconds};
-use crate::limits::PROGRAM_SECONDS_MAX;
+use super::{AsProgram, Asked, Reach, Terms};
 use crate::policy::Subject;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Shell {
     /// The command line for sh.
     command: String,
-    /// After how many seconds it is ended.
-    #[serde(default = "seconds")]
-    #[schemars(range(min = 0, max = PROGRAM_SECONDS_MAX))]
-    timeout: f64,
-    /// Where it runs; the working directory by default.
-    #[serde(default = "here")]
-    cwd: String,
+    #[serde(flatten)]
+    terms: Terms,
 }
 
 impl AsProgram for Shell {
@@ -41,8 +33,7 @@ impl AsProgram for Shell {
             arguments: vec!["-c".to_owned(), self.command],
             environment: &[],
             reach: Reach::Agent,
-            seconds: self.timeout,
-            cwd: Given::new(&self.cwd),
+            terms: self.terms,
         }
     }
 }
