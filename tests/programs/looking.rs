@@ -46,6 +46,8 @@ fn hostile(project: &Path) {
         script.display().to_string()
     };
     let trap = |name: &str| trap_that(name, "exit 1");
+    // Before there are hooks, which would be in the way.
+    submodule(project, &trap("below"));
     let hooks = project.join(".git/hooks");
     fs::create_dir_all(&hooks).expect("a directory is made");
     for hook in ["post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-commit"] {
@@ -88,6 +90,25 @@ fn hostile(project: &Path) {
     // What was appended first belongs to `core`, wherever that stood.
     fs::write(&config, text.replace("\n\n\tfsmonitor", "\n[core]\n\tfsmonitor"))
         .expect("it is written");
+}
+
+/// A repository in the repository, whose own configuration wants to start something, and which is to be
+/// looked into in spite of all.
+fn submodule(project: &Path, trap: &str) {
+    let below = project.join("below");
+    fs::create_dir(&below).expect("a directory is made");
+    git(&below, &["init", "-q"]);
+    fs::write(below.join("file"), "one\n").expect("a file is written");
+    git(&below, &["add", "."]);
+    git(&below, &["commit", "-q", "-m", "first"]);
+    let modules = "[submodule \"below\"]\n\tpath = below\n\turl = ./below\n\tignore = none\n";
+    fs::write(project.join(".gitmodules"), modules).expect("a file is written");
+    git(project, &["add", ".gitmodules"]);
+    git(project, &["-c", "advice.addEmbeddedRepo=false", "add", "below"]);
+    git(project, &["commit", "-q", "-m", "below", "--", ".gitmodules", "below"]);
+    fs::write(below.join("file"), "two\n").expect("a file is written");
+    git(&below, &["config", "filter.trap.clean", trap]);
+    fs::write(below.join(".git/info/attributes"), "* filter=trap\n").expect("a file is written");
 }
 
 fn sprung(project: &Path) -> Vec<String> {
@@ -155,7 +176,7 @@ async fn the_traps_spring_where_nothing_is_done_about_them() {
     }
     let mut sprung = sprung(&project);
     sprung.sort();
-    for trap in ["clean", "fsmonitor", "process", "remote", "textconv"] {
+    for trap in ["below", "clean", "fsmonitor", "process", "remote", "textconv"] {
         assert!(sprung.iter().any(|name| name == trap), "{trap} is not among {sprung:?}");
     }
 }

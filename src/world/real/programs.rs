@@ -226,3 +226,68 @@ impl Process for Running {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What the log says where programs are held like this, one after the other.
+    fn said(held: &[Held]) -> String {
+        let sink = Sink::default();
+        let to = sink.clone();
+        let log = tracing_subscriber::fmt().without_time().with_ansi(false).with_target(false);
+        let log = log.with_writer(move || to.clone()).finish();
+        let programs = Supervised::by("nexus3".into());
+        tracing::subscriber::with_default(log, || {
+            for held in held {
+                programs.warn(*held);
+            }
+        });
+        let said = sink.0.lock().unwrap();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    #[test]
+    fn a_kernel_that_confines_less_than_it_is_asked_to_is_told_of_once() {
+        assert_eq!(said(&[Held::Fully, Held::Fully]), "");
+        let none = "this kernel has no Landlock: programs of agents can read the server's token";
+        assert_eq!(said(&[Held::Fully, Held::Not, Held::Not]), format!(" WARN {none}\n"));
+        let some = "this kernel confines programs of agents only in part";
+        assert_eq!(said(&[Held::Partly, Held::Partly]), format!(" WARN {some}\n"));
+    }
+
+    #[test]
+    fn a_program_is_looked_for_in_absolute_places_only() {
+        let looked_for = |path: &str| {
+            found(&Program {
+                program: "sh".into(),
+                arguments: Vec::new(),
+                directory: "/bin".into(),
+                environment: vec![("PATH".into(), path.into())],
+                confinement: crate::world::Confinement::None,
+            })
+        };
+        assert_eq!(looked_for("/nowhere:/bin").ok(), Some(PathBuf::from("/bin/sh")));
+        for relative in ["", ".", ":/nowhere:", "../bin"] {
+            let error = looked_for(relative).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{relative}");
+        }
+    }
+}
