@@ -63,6 +63,11 @@ pub const DESTROY_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Chunks and results that wait for their agent; a model that is faster waits for it.
 pub const WORK_QUEUE_MAX: usize = 64;
 pub const TIMEOUT_SECONDS_MAX: f64 = 30.0 * 86_400.0;
+/// The most that an agent's limits can name, and the most that is ever counted against them: every
+/// reader of JSON can hold it exactly.
+pub const LIMIT_AMOUNT_MAX: u64 = (1 << 53) - 1;
+/// Ten years.
+pub const LIMIT_SECONDS_MAX: f64 = 10.0 * 365.0 * 86_400.0;
 
 // Events.
 pub const EVENT_PARAMS_CHARS_MAX: usize = 200;

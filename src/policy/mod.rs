@@ -5,6 +5,7 @@
 mod permissions; // one agent's
 mod rights; // what they come to
 pub mod ceiling; // what an agent may become
+pub mod budget; // what agents may use together
 mod preset;
 mod allowances; // what somebody allowed for good
 mod confirmation; // what somebody is asked, and what the answers mean
