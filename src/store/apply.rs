@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::database::{Counters, Statements, sql};
 use super::journal::Journal;
-use super::{AgentNumber, AgentRecord, Granted, Standing, Write};
+use super::{AgentNumber, AgentRecord, Granted, Standing, Write, budgets};
 use crate::event::{Committed, Event};
 use crate::id::{AgentId, RequestId};
 use crate::message::Message;
@@ -87,6 +87,8 @@ impl Change<'_> {
                  WHERE number = ?1 AND session_status IN ('active', 'dormant'))",
                 (sql(agent), sql(upto), &*summary),
             ),
+            Write::BudgetOpened(budget) => budgets::open(self, &budget),
+            Write::Spent { agent, used } => budgets::spend(self, agent, used),
             Write::Event(event) => self.append_event(event),
         }
     }
@@ -126,8 +128,8 @@ impl Change<'_> {
         )
     }
 
-    fn destroy_agent(&mut self, number: AgentNumber) -> rusqlite::Result<()> {
-        let number = [sql(number)];
+    fn destroy_agent(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+        let number = [sql(agent)];
         self.run(
             "UPDATE agents SET parent = NULL WHERE parent = (SELECT id FROM agents \
              WHERE number = ?1 AND session_status IN ('active', 'dormant'))",
@@ -142,7 +144,8 @@ impl Change<'_> {
         self.run("DELETE FROM summaries WHERE agent = ?1", number)?;
         self.run("DELETE FROM requests WHERE agent = ?1", number)?;
         self.run("DELETE FROM tool_calls WHERE agent = ?1", number)?;
-        self.run("DELETE FROM confirmations WHERE agent = ?1", number)
+        self.run("DELETE FROM confirmations WHERE agent = ?1", number)?;
+        budgets::fold(self, agent)
     }
 
     fn put_message(

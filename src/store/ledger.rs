@@ -13,8 +13,9 @@ use super::error::{Fault, StoreError};
 use super::files::Files;
 use super::journal::{Journal, More};
 use super::recovery::{self, Recovered};
-use super::{AgentNumber, Options, Resident, Sync, Write, journal, read, schema};
+use super::{AgentNumber, Options, Resident, Sync, Write, budgets, journal, read, schema};
 use crate::event::{Committed, Seq, iso};
+use crate::policy::budget::KeptBudget;
 use crate::world::World;
 
 pub(super) struct Ledger {
@@ -34,6 +35,7 @@ pub(super) struct Ledger {
 /// What was found, and done, at the start.
 pub(super) struct Start {
     pub(super) residents: Vec<Resident>,
+    pub(super) budgets: Vec<KeptBudget>,
     pub(super) recovered: Recovered,
     pub(super) events: Vec<Committed>,
     pub(super) set_aside: Option<PathBuf>,
@@ -90,7 +92,8 @@ impl Ledger {
             (Recovered::default(), Vec::new())
         };
         let residents = read::residents(ledger.connection()?)?;
-        Ok((ledger, Start { residents, recovered, events, set_aside: None }))
+        let budgets = budgets::read(ledger.connection()?)?;
+        Ok((ledger, Start { residents, budgets, recovered, events, set_aside: None }))
     }
 
     pub(super) fn last_seq(&self) -> Seq {

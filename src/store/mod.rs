@@ -22,6 +22,7 @@
 //! **After the agent's end.** Writes about an agent that is gone, or never was, change nothing.
 
 mod apply; // a change, as SQL
+mod budgets; // what agents may use, and have used
 mod confirmations; // what somebody is asked, as SQL
 mod database; // one connection, as we want it
 mod error; // what can go wrong
@@ -47,6 +48,7 @@ use crate::hub::{Journal, JournalError, Page, Scope};
 use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::STORE_QUEUE_MAX;
 use crate::message::Message;
+use crate::policy::budget::KeptBudget;
 use crate::world::{BoxFuture, World};
 
 pub use error::{Fault, StoreError};
@@ -90,6 +92,8 @@ pub struct Opened {
     pub store: Store,
     /// The agents that can be restored, in order of number.
     pub residents: Vec<Resident>,
+    /// Parents before their children.
+    pub budgets: Vec<KeptBudget>,
     pub next_number: AgentNumber,
     pub last_seq: Seq,
     /// What the last server left open.
@@ -120,6 +124,7 @@ impl Store {
         let opened = Opened {
             store: Self { queue, last_seq: Arc::clone(&last_seq) },
             residents: start.residents,
+            budgets: start.budgets,
             next_number: ledger.next_number(),
             last_seq: ledger.last_seq(),
             closed: start.recovered.closed,

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 
 use super::apply::Change;
 use super::database::{number, sql};
-use super::{AgentNumber, Write, read};
+use super::{AgentNumber, Write, budgets, read};
 use crate::choice::Choice;
 use crate::code::ErrorObject;
 use crate::event::{Ended, Event, What};
@@ -107,6 +107,7 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
          WHERE session_status = 'active' AND session_type = 'temp'",
         (),
     )?;
+    budgets::fold_gone(change)?;
     closed.dormant = change
         .statements
         .run("UPDATE agents SET session_status = 'dormant' WHERE session_status = 'active'", ())?;

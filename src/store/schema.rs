@@ -5,7 +5,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Migration `n` makes version `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// The newest version there is.
 pub(super) fn known() -> u32 {
@@ -123,6 +123,24 @@ CREATE TABLE summaries (
     upto INTEGER NOT NULL,
     summary TEXT NOT NULL
 ) STRICT;
+";
+
+/// The limits of agents that have some or stand below some, and what was used of them: by the agent
+/// itself, and by agents below it whose rows are gone. `parent` is a number, since ids are given again.
+const VERSION_3: &str = "
+CREATE TABLE budgets (
+    agent INTEGER PRIMARY KEY,
+    parent INTEGER,
+    max_agents INTEGER,
+    max_turns INTEGER,
+    max_tokens INTEGER,
+    deadline TEXT,
+    turns INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    gone_turns INTEGER NOT NULL,
+    gone_tokens INTEGER NOT NULL
+) STRICT;
+CREATE INDEX budgets_parent ON budgets (parent) WHERE parent IS NOT NULL;
 ";
 
 #[cfg(test)]

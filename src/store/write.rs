@@ -9,6 +9,7 @@ use crate::choice::Choice;
 use crate::event::Event;
 use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::message::Message;
+use crate::policy::budget::{KeptBudget, Used};
 use crate::policy::{Allowances, Rights};
 
 /// The place of an agent in the order of creation: no other agent, of whatever id, ever has it.
@@ -111,6 +112,13 @@ pub enum Write {
         agent: AgentNumber,
         upto: u64,
         summary: Arc<str>,
+    },
+    /// The agent, which is created with it, has limits or stands below some.
+    BudgetOpened(Box<KeptBudget>),
+    /// What an agent with a budget has used by itself, in all.
+    Spent {
+        agent: AgentNumber,
+        used: Used,
     },
     /// A durable event; it gets its `seq` in the transaction.
     Event(Event),
