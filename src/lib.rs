@@ -45,6 +45,10 @@
 //! 15. A call that somebody has to confirm is on record as started only after the decision is; what runs
 //!     is what was shown, by paths without links. Each confirmation is decided once, by the first answer
 //!     that the store took.
+//! 16. What an agent uses is charged to it and to everybody above it, by one account ([`policy::budget`]),
+//!     before or when it is used: agents when they are made, turns when they are accepted, tokens with
+//!     each answer. It is written down in the same commit as what used it, as a sum of its own and not
+//!     as an addition, so a crash or a repetition counts nothing twice.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side

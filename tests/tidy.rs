@@ -19,7 +19,8 @@ const IMPORT_ORDER: &[&str] = &[
 ];
 
 const FILE_LINES_MAX: usize = 500;
-const LOCKS_MAX: usize = 3;
+/// The registry, the hub, a played script, and the budgets, which all agents of a family share.
+const LOCKS_MAX: usize = 4;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -11,12 +11,15 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::account::Account;
 use super::changes::Compacting;
 use super::confirmations::{ConfirmReply, Confirmations, Pending};
 use super::confirming::Decided;
 use super::context::When;
 use super::conversation::{Conversation, MessageTokens};
-use super::handle::{Cancelled, CompactReply, Context, Retire, SendError, SendRequest, Status};
+use super::handle::{
+    Cancelled, CompactError, CompactReply, Context, Retire, SendError, SendRequest, Status,
+};
 use super::journal::Journal;
 use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
@@ -87,6 +90,8 @@ pub struct Agent {
     pub(super) retirement: Option<Retirement>,
     pub(super) should_shutdown: bool,
     pub(super) standing: Standing,
+    /// What it may still use.
+    pub(super) account: Account,
     pub(super) published: Arc<ArcSwap<Status>>,
 }
 
@@ -127,6 +132,7 @@ impl Agent {
             halted_at_iteration_limit: false,
             last_action_at: None,
         };
+        let account = shared.accounts.of(facts.number);
         let agent = Self {
             model,
             preamble,
@@ -149,6 +155,7 @@ impl Agent {
             retirement: None,
             should_shutdown: false,
             standing: past.standing,
+            account,
             published: Arc::new(ArcSwap::from_pointee(nothing_yet)),
         };
         agent.publish();
@@ -225,21 +232,25 @@ impl Agent {
             Known::Same => None,
             Known::Unknown if self.retirement.is_some() => Some(SendError::Retiring),
             Known::Unknown if self.queue.len() >= WAITING_SENDS_MAX => Some(SendError::QueueFull),
-            Known::Unknown => {
-                let position = self.queue.len() + usize::from(self.running.is_some());
-                let writes = self.journal().queued(&request, position);
-                self.requests.add(request.request_id.clone(), Arc::clone(&request.content));
-                self.push(&request.request_id, writes, Then::Accept);
-                let id = request.request_id.clone();
-                self.queue.push_back(request);
-                self.requests.answer(&id, reply);
-                return;
-            }
+            Known::Unknown => match self.account.reserve_turn() {
+                Ok(()) => return self.accept(request, reply),
+                Err(exceeded) => Some(SendError::Limit(exceeded)),
+            },
         };
         match refusal {
             Some(refusal) => drop(reply.send(Err(refusal))),
             None => self.requests.answer(&request.request_id, reply),
         }
+    }
+
+    fn accept(&mut self, request: SendRequest, reply: AcceptReply) {
+        let position = self.queue.len() + usize::from(self.running.is_some());
+        let writes = self.journal().queued(&request, position);
+        self.requests.add(request.request_id.clone(), Arc::clone(&request.content));
+        self.push(&request.request_id, writes, Then::Accept);
+        let id = request.request_id.clone();
+        self.queue.push_back(request);
+        self.requests.answer(&id, reply);
     }
 
     fn on_cancel(&mut self, request: Option<&RequestId>, reply: oneshot::Sender<Cancelled>) {
@@ -251,38 +262,15 @@ impl Agent {
             requests.push(running.request.clone());
             self.on_input(Input::Stop(Stop::Cancel(CancelReason::Cancelled)));
         }
-        let a_summary = request.is_none() && self.stop_compacting();
+        let a_summary = request.is_none() && self.stop_compacting(CompactError::Cancelled);
         requests.extend(self.cancel_queued(CancelReason::Cancelled, wanted));
         let then = Then::Cancelled(reply, Cancelled { requests, a_summary });
         self.outbox.push(Entry { request: None, writes: Vec::new(), then });
     }
 
-    pub(super) fn cancel_queued(
-        &mut self,
-        reason: CancelReason,
-        wanted: impl Fn(&RequestId) -> bool,
-    ) -> Vec<RequestId> {
-        let cancelled = self.take_queued(|queued| wanted(&queued.request_id));
-        for id in &cancelled {
-            self.end_queued(id, Outcome::Cancelled { reason });
-        }
-        cancelled
-    }
-
-    fn take_queued(&mut self, wanted: impl Fn(&SendRequest) -> bool) -> Vec<RequestId> {
-        let (taken, kept): (VecDeque<_>, _) =
-            std::mem::take(&mut self.queue).into_iter().partition(|queued| wanted(queued));
-        self.queue = kept;
-        taken.into_iter().map(|queued| queued.request_id).collect()
-    }
-
-    fn end_queued(&mut self, id: &RequestId, outcome: Outcome) {
-        let writes = self.journal().ended(id, &outcome, "");
-        self.push(id, writes, Then::End(outcome));
-    }
-
     fn on_deadline(&mut self) {
         let now = Instant::now();
+        self.end_at_limit(now);
         for id in self.take_queued(|queued| queued.deadline <= now) {
             self.end_queued(&id, Outcome::Failed(Failure::Timeout));
         }
@@ -295,6 +283,7 @@ impl Agent {
     fn on_report(&mut self, report: Report) {
         match report {
             Report::Live(what) => self.tell(&what),
+            Report::Charged(tokens) => self.on_charged(tokens),
             Report::Input(Input::Text(text)) => {
                 let running = self.running.as_mut().expect("text belongs to the running turn");
                 let offset = running.streamed;
@@ -327,7 +316,11 @@ impl Agent {
         if self.is_busy() || self.queue.is_empty() {
             return;
         }
+        if let Err(exceeded) = self.account.may_go_on() {
+            return self.refuse_queued(exceeded);
+        }
         let request = self.queue.pop_front().expect("somebody waits");
+        self.account.start_turn();
         self.requests.start(&request.request_id);
         self.standing.halted_at_iteration_limit = false;
         self.standing.last_action_at = Some(iso(self.shared.world.clock.now()));
@@ -360,6 +353,7 @@ impl Agent {
     fn perform_after(&mut self, mut writes: Vec<Write>, effects: Vec<Effect>) {
         let request =
             self.running.as_ref().expect("effects are the running turn's").request.clone();
+        writes.extend(self.account.due());
         let mut work = Vec::new();
         for effect in effects {
             match effect {
@@ -429,7 +423,7 @@ impl Agent {
         write
     }
 
-    fn push(&mut self, request: &RequestId, writes: Vec<Write>, then: Then) {
+    pub(super) fn push(&mut self, request: &RequestId, writes: Vec<Write>, then: Then) {
         self.outbox.push(Entry { request: Some(request.clone()), writes, then });
     }
 
@@ -446,6 +440,7 @@ impl Agent {
         let queued = self.queue.iter().map(|queued| queued.deadline);
         let running = self.running.as_ref().map(|running| running.deadline);
         let own = running.into_iter().chain(self.confirmations.next_expiry());
+        let own = own.chain(self.limit_deadline());
         queued.chain(own).chain(self.outbox.retry_at()).min()
     }
 }

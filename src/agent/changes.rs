@@ -11,7 +11,7 @@ use super::context::{Automatic, Compacted, Draft, NotCompacted, When, summary_me
 use super::handle::{CompactError, CompactReply};
 use super::outbox::{Entry, NotChanged, Then};
 use super::preamble::Preamble;
-use super::prepare;
+use super::prepare::{self, Summed};
 use super::shown::Shown;
 use crate::id::AgentId;
 use crate::policy::Permissions;
@@ -22,7 +22,7 @@ use crate::world::Use;
 /// A summary on its way, between turns.
 pub struct Compacting {
     reply: CompactReply,
-    summary: oneshot::Receiver<Result<Compacted, NotCompacted>>,
+    summary: oneshot::Receiver<Summed>,
     task: AbortHandle,
 }
 
@@ -31,9 +31,7 @@ pub struct Died;
 
 impl Compacting {
     /// Waits for the summary; for ever where none is on its way. Dropping the future loses nothing.
-    pub async fn ended(
-        compacting: &mut Option<Self>,
-    ) -> Result<Result<Compacted, NotCompacted>, Died> {
+    pub async fn ended(compacting: &mut Option<Self>) -> Result<Summed, Died> {
         match compacting {
             Some(compacting) => (&mut compacting.summary).await.map_err(|_| Died),
             None => std::future::pending().await,
@@ -104,7 +102,7 @@ impl Agent {
         } else if when == When::IfDue && self.shared.compaction.automatic == Automatic::Off {
             Some(CompactError::NotCompacted(NotCompacted::Disabled))
         } else {
-            None
+            self.account.may_go_on().err().map(CompactError::Limit)
         };
         if let Some(refusal) = refusal {
             let _ = reply.send(Err(refusal));
@@ -112,17 +110,22 @@ impl Agent {
         }
         let (draft, shared) = (Arc::new(self.draft()), Arc::clone(&self.shared));
         let (sender, summary) = oneshot::channel();
+        let metered = self.account.metered();
         let task = self.tasks.spawn(async move {
-            let compacted = prepare::compact(&shared, &draft, when, None).await;
+            let summed = prepare::compact(&shared, &draft, (when, metered), None).await;
             // Nobody wants it any more if it was cancelled.
-            let _ = sender.send(compacted);
+            let _ = sender.send(summed);
         });
         self.compacting = Some(Compacting { reply, summary, task });
     }
 
-    pub(super) fn on_summed_up(&mut self, ended: Result<Result<Compacted, NotCompacted>, Died>) {
+    pub(super) fn on_summed_up(&mut self, ended: Result<Summed, Died>) {
         let compacting = self.compacting.take().expect("only what is on its way ends");
         while self.tasks.try_join_next().is_some() {}
+        let ended = ended.map(|summed| {
+            self.on_summary_charged(summed.cost);
+            summed.compacted
+        });
         let refusal = match ended {
             Ok(Ok(compacted)) => {
                 let writes = self.journal().compacted(None, &compacted);
@@ -141,10 +144,10 @@ impl Agent {
     }
 
     /// Ends the summary that somebody asked for. Returns whether there was one.
-    pub(super) fn stop_compacting(&mut self) -> bool {
+    pub(super) fn stop_compacting(&mut self, why: CompactError) -> bool {
         let Some(compacting) = self.compacting.take() else { return false };
         compacting.task.abort();
-        let _ = compacting.reply.send(Err(CompactError::Cancelled));
+        let _ = compacting.reply.send(Err(why));
         true
     }
 

@@ -79,10 +79,14 @@ impl Agent {
         let (reports, shared) = (self.reports(), Arc::clone(&self.shared));
         match work {
             Work::Ask => {
+                if let Err(exceeded) = self.account.may_go_on() {
+                    return self.on_input(Input::Stop(Stop::Limit(exceeded)));
+                }
                 let running = self.running.as_ref().expect("only a running turn asks");
                 let may_compact = running.turn.may_compact();
                 let draft = self.draft();
-                let ask = work::ask(Arc::clone(&shared), draft, may_compact, reports.clone());
+                let terms = (may_compact, self.account.metered());
+                let ask = work::ask(Arc::clone(&shared), draft, terms, reports.clone());
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
             Work::Examine { index, call } => {
@@ -160,16 +164,19 @@ impl Agent {
 
     /// Forgets a request that could not be written down, with whatever was begun for it.
     fn refuse(&mut self, request: &RequestId, lost: &[Entry]) {
-        self.queue.retain(|queued| queued.request_id != *request);
+        self.take_queued(|queued| queued.request_id == *request);
         if self.running.as_ref().is_some_and(|running| running.request == *request) {
             self.running = None;
         }
         let later = self.outbox.drop_request(request);
         let of_request = |entry: &&Entry| entry.request.as_ref() == Some(request);
         let dropped = lost.iter().filter(of_request).chain(&later);
-        let first = dropped.flat_map(|entry| &entry.writes).find_map(message_index);
-        if let Some(first) = first {
+        let mut writes = dropped.flat_map(|entry| &entry.writes);
+        if let Some(first) = writes.clone().find_map(message_index) {
             self.conversation.truncate(first);
+        }
+        if writes.any(|write| matches!(write, Write::RequestStarted { .. })) {
+            self.account.take_back_turn();
         }
         self.requests.refuse(request);
     }

@@ -24,6 +24,7 @@ use super::{Facts, Kit, Past, Shared};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{INBOX_MAX, WAITING_SENDS_MAX};
 use crate::message::{Message, UserMeta};
+use crate::policy::budget::Exceeded;
 use crate::policy::{Decision, Permissions};
 use crate::provider::Model;
 use crate::store::{ConfirmationRecord, StoreError};
@@ -101,6 +102,8 @@ pub enum Accepted {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
+    #[error(transparent)]
+    Limit(Exceeded),
     #[error("too many sends wait for this agent")]
     QueueFull,
     #[error("the agent takes no new work")]
@@ -117,6 +120,7 @@ impl SendError {
     /// What whoever sent to `agent` is told.
     pub fn told(&self, agent: &AgentId) -> String {
         match self {
+            Self::Limit(exceeded) => exceeded.to_string(),
             Self::QueueFull => format!(
                 "{agent} is busy: {WAITING_SENDS_MAX} sends are waiting for it already; try again later"
             ),
@@ -165,6 +169,8 @@ pub type CompactReply = oneshot::Sender<Result<Compacted, CompactError>>;
 pub enum CompactError {
     #[error(transparent)]
     NotCompacted(NotCompacted),
+    #[error(transparent)]
+    Limit(Exceeded),
     #[error("a turn is running or waiting")]
     Busy,
     #[error("it was cancelled")]

@@ -1,6 +1,7 @@
 //! Agents: one task each, with a bounded inbox, and nobody else touches its state.
 //! `handle` is what others hold; `actor` is the loop behind it; `turn` decides, `work` waits.
 
+mod account;
 mod actor;
 mod batch; // the tool calls of one answer
 mod changes;
@@ -17,7 +18,9 @@ pub mod outcome;
 mod preamble;
 mod prepare;
 mod prompt;
+mod queue;
 mod shown;
+mod spending;
 mod requests;
 mod retirement;
 mod status;
@@ -30,6 +33,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use account::Accounts;
 pub use confirmations::{Answered, ConfirmError, Pending};
 pub use confirming::Decided;
 pub use context::{
@@ -103,6 +107,7 @@ pub struct Shared {
     pub in_memory_max: usize,
     pub secrets: Secrets,
     pub tables: Tables,
+    pub accounts: Arc<Accounts>,
 }
 
 impl Shared {

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::code::{Code, ErrorObject};
 use crate::event::{Ended, What};
 use crate::message::Usage;
+use crate::policy::Reason;
+use crate::policy::budget::Exceeded;
 use crate::provider::ProviderError;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +50,10 @@ pub enum CancelReason {
 pub enum Failure {
     Provider(ProviderError),
     Timeout,
+    /// A limit of the agent, or of one above it, is reached; in words for people.
+    Limit {
+        message: String,
+    },
     /// What the turn did could not be written down.
     Storage,
     Internal {
@@ -100,11 +106,16 @@ impl Outcome {
 }
 
 impl Failure {
+    pub fn limit(exceeded: Exceeded) -> Self {
+        Self::Limit { message: exceeded.to_string() }
+    }
+
     /// The `kind` of its error, or what stands for it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Provider(_) => "provider",
             Self::Timeout => "timeout",
+            Self::Limit { .. } => "limit",
             Self::Storage => "storage",
             Self::Internal { .. } => "internal",
         }
@@ -117,6 +128,8 @@ impl Failure {
             }
             Self::Timeout => ErrorObject::new(Code::Outside, "the time for this request is over")
                 .with(json!({"kind": "timeout", "retryable": true})),
+            Self::Limit { message } => ErrorObject::new(Code::Forbidden, message.clone())
+                .with(json!({"reason": Reason::Limit.name()})),
             Self::Storage => storage(),
             Self::Internal { error_id } => defect(error_id),
         }

@@ -39,14 +39,8 @@ impl Preamble {
     }
 
     pub fn tools_tokens(&self, encoding: Encoding) -> u64 {
-        self.tools_tokens.get_or_count(encoding, || {
-            let tools = self.tools.iter().map(|tool| {
-                encoding.text(tool.name)
-                    + encoding.text(tool.description)
-                    + encoding.text(tool.parameters.text())
-            });
-            tools.sum()
-        })
+        self.tools_tokens
+            .get_or_count(encoding, || self.tools.iter().map(|tool| encoding.tool(tool)).sum())
     }
 
     pub fn tokens(&self, encoding: Encoding) -> u64 {

@@ -8,19 +8,27 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::Shared;
+use super::account::Metered;
 use super::context::{Automatic, Compacted, Draft, MayCompact, NotCompacted, When};
+use super::spending::Meter;
 use super::tokens::available;
 use super::turn::Input;
 use super::work::Report;
 use crate::limits::COMPACTION_MAX;
-use crate::message::Usage;
+use crate::message::{Message, Usage};
 use crate::provider::{Model, ModelEvent, ModelRequest, ProviderError};
+
+/// What became of older messages, and what their model's answer cost, of use or not.
+pub struct Summed {
+    pub cost: u64,
+    pub compacted: Result<Compacted, NotCompacted>,
+}
 
 /// The request, or what happened in its place.
 pub async fn prepare(
     shared: &Shared,
     draft: Draft,
-    may_compact: MayCompact,
+    (may_compact, metered): (MayCompact, Metered),
     to: &mpsc::Sender<Report>,
 ) -> Result<ModelRequest, Input> {
     let rules = &shared.compaction;
@@ -32,7 +40,10 @@ pub async fn prepare(
     }
     let draft = Arc::new(draft);
     if may_compact {
-        match compact(shared, &draft, When::IfDue, Some(to)).await {
+        let Summed { cost, compacted } =
+            compact(shared, &draft, (When::IfDue, metered), Some(to)).await;
+        charge(to, cost).await;
+        match compacted {
             Ok(compacted) => return Err(Input::Compacted(compacted)),
             Err(NotCompacted::NotDue | NotCompacted::NothingOlder) => {}
             Err(why) => {
@@ -50,8 +61,28 @@ pub async fn prepare(
 pub async fn compact(
     shared: &Shared,
     draft: &Arc<Draft>,
-    when: When,
+    (when, metered): (When, Metered),
     to: Option<&mpsc::Sender<Report>>,
+) -> Summed {
+    let mut cost = 0;
+    let compacted = attempt(shared, draft, (when, metered), to, &mut cost).await;
+    Summed { cost, compacted }
+}
+
+/// Tells the turn what an answer cost, before the answer.
+pub async fn charge(to: &mpsc::Sender<Report>, cost: u64) {
+    if cost > 0 {
+        // A turn that is over by now is charged for nothing more.
+        let _ = to.send(Report::Charged(cost)).await;
+    }
+}
+
+async fn attempt(
+    shared: &Shared,
+    draft: &Arc<Draft>,
+    (when, metered): (When, Metered),
+    to: Option<&mpsc::Sender<Report>>,
+    cost: &mut u64,
 ) -> Result<Compacted, NotCompacted> {
     let (rules, blocking) = (shared.compaction.clone(), &shared.world.blocking);
     let model = rules.model.clone().unwrap_or_else(|| draft.model.clone());
@@ -64,8 +95,13 @@ pub async fn compact(
         }
     };
     let (plan, question) = blocking.call(ask).await?;
+    let meter = Meter::of(&question, metered);
     let said = timeout(COMPACTION_MAX, sum_up(&model, question, to)).await;
     let (said, usage) = said.map_err(|_| NotCompacted::Timeout)??;
+    let answer = Message::Assistant { content: said.clone(), tool_calls: Vec::new(), meta: None };
+    if let Some(meter) = meter {
+        *cost = meter.cost(shared, usage, answer).await;
+    }
     let (draft, secrets) = (Arc::clone(draft), shared.secrets.clone());
     blocking.call(move || draft.accept(&plan, (&said, usage), &secrets)).await
 }

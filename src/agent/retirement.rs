@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::actor::Agent;
-use super::handle::Retire;
+use super::handle::{CompactError, Retire};
 use super::outcome::CancelReason;
 use super::turn::{Input, Stop};
 use crate::limits::DESTROY_WAIT_MAX;
@@ -28,7 +28,7 @@ impl Agent {
         retirement.leave |= leave;
         retirement.waiting.push(reply);
         self.cancel_queued(reason, |_| true);
-        self.stop_compacting();
+        self.stop_compacting(CompactError::Cancelled);
         if cancel_turn && self.running.is_some() {
             self.on_input(Input::Stop(Stop::Cancel(reason)));
         }

@@ -10,7 +10,7 @@ use tiktoken_rs::CoreBPE;
 use tiktoken_rs::tokenizer::{Tokenizer, get_tokenizer};
 
 use crate::limits::{CALL_TOKENS, MESSAGE_TOKENS, TOKEN_PIECE_BYTES_MAX};
-use crate::message::{Message, ToolCall};
+use crate::message::{Message, ToolCall, ToolDefinition};
 use crate::provider::Model;
 use crate::world::World;
 
@@ -79,6 +79,10 @@ impl Encoding {
 
     pub fn message(self, message: &Message) -> u64 {
         around(message) + texts(message).map(|text| self.text(&text)).sum::<u64>()
+    }
+
+    pub fn tool(self, tool: &ToolDefinition) -> u64 {
+        self.text(tool.name) + self.text(tool.description) + self.text(tool.parameters.text())
     }
 
     fn table(self) -> &'static CoreBPE {

@@ -12,6 +12,7 @@ use crate::event::What;
 use crate::limits::EMPTY_ANSWERS_MAX;
 use crate::message::{AssistantMeta, Message, ToolCall, Usage};
 use crate::policy::Permit;
+use crate::policy::budget::Exceeded;
 use crate::provider::{Fault, FinishReason, ProviderError, Retry};
 use crate::tool::Question;
 
@@ -26,6 +27,8 @@ pub struct Turn {
     /// In a row.
     empty_answers: u32,
     compaction: Compaction,
+    /// The limit that was reached: the model is not asked again.
+    spent: Option<Exceeded>,
 }
 
 /// Whether older messages may become a summary before the model is asked.
@@ -74,6 +77,8 @@ pub enum Input {
         index: usize,
         result: ToolResult,
     },
+    /// Nothing is left for another question, whatever the answer that follows is.
+    Spent(Exceeded),
     /// A task of the turn died by a defect of ours, which the log names.
     Defect {
         error_id: String,
@@ -107,6 +112,7 @@ pub enum Verdict {
 pub enum Stop {
     Cancel(CancelReason),
     Timeout,
+    Limit(Exceeded),
     /// What the turn did could not be written down.
     Storage,
 }
@@ -173,6 +179,7 @@ impl Turn {
             iterations: 1,
             empty_answers: 0,
             compaction: Compaction::Allowed,
+            spent: None,
         };
         (turn, vec![Effect::Ask])
     }
@@ -219,8 +226,13 @@ impl Turn {
                 Vec::new()
             }
             Input::ToolEnded { index, result } => self.on_tool_ended(index, result),
+            Input::Spent(exceeded) => {
+                self.spent = Some(exceeded);
+                Vec::new()
+            }
             Input::Defect { error_id } => self.fail(Failure::Internal { error_id }),
             Input::Stop(Stop::Timeout) => self.fail(Failure::Timeout),
+            Input::Stop(Stop::Limit(exceeded)) => self.fail(Failure::limit(exceeded)),
             Input::Stop(Stop::Storage) => self.fail(Failure::Storage),
             Input::Stop(Stop::Cancel(reason)) => {
                 self.end_early(reason.name(), Outcome::Cancelled { reason })
@@ -267,7 +279,11 @@ impl Turn {
         }
         self.phase = Phase::Acting(batch);
         let mut effects = vec![Effect::Append(message), started];
-        self.advance(&mut effects);
+        match self.spent {
+            // Nobody could be told what the calls come to, so none is run.
+            Some(exceeded) => effects.extend(self.fail(Failure::limit(exceeded))),
+            None => self.advance(&mut effects),
+        }
         effects
     }
 

@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::policy::budget::{Limit, Whose};
 use crate::tool::PARALLEL_ARGUMENT;
+
+const SPENT: Exceeded = Exceeded::Reached { limit: Limit::Tokens, most: 5, whose: Whose::Own };
 
 /// What the outside may do next. Numbers pick among what is legal at that point.
 #[derive(Clone, Debug)]
@@ -18,6 +21,8 @@ enum Happens {
     Defect,
     Cancel,
     Timeout,
+    Spent,
+    Limit,
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
@@ -36,6 +41,8 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => Just(Happens::Defect),
         1 => Just(Happens::Cancel),
         1 => Just(Happens::Timeout),
+        1 => Just(Happens::Spent),
+        1 => Just(Happens::Limit),
     ]
 }
 
@@ -145,6 +152,8 @@ impl Stage {
         match next {
             Happens::Cancel => Some(CANCEL),
             Happens::Timeout => Some(Input::Stop(Stop::Timeout)),
+            Happens::Spent => Some(Input::Spent(SPENT)),
+            Happens::Limit => Some(Input::Stop(Stop::Limit(SPENT))),
             Happens::Defect => Some(Input::Defect { error_id: "e".to_owned() }),
             Happens::Text(text) => self.asked.then_some(Input::Text(text)),
             Happens::Answer { calls, parallel, length } => {

@@ -12,11 +12,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Shared;
+use super::account::Metered;
 use super::context::{Draft, MayCompact};
-use super::prepare::prepare;
+use super::prepare::{charge, prepare};
+use super::spending::Meter;
 use super::turn::{Answer, Input, ToolResult};
 use crate::event::What;
-use crate::message::{ToolCall, Usage};
+use crate::message::{Message, ToolCall, Usage};
 use crate::policy::{Permissions, Permit};
 use crate::provider::{ModelEvent, ModelStream, ProviderError};
 use crate::tool::Waits;
@@ -27,6 +29,8 @@ use crate::world::Use;
 #[derive(Debug)]
 pub enum Report {
     Input(Input),
+    /// What the answer cost that ends now: tokens.
+    Charged(u64),
     /// Something to show that changes nothing.
     Live(What),
 }
@@ -58,17 +62,36 @@ pub async fn report(
 pub async fn ask(
     shared: Arc<Shared>,
     draft: Draft,
-    may_compact: MayCompact,
+    (may_compact, metered): (MayCompact, Metered),
     to: mpsc::Sender<Report>,
 ) -> Input {
     let provider = Arc::clone(&draft.model.provider);
-    match prepare(&shared, draft, may_compact, &to).await {
-        Ok(request) => stream(provider.stream(request), to).await,
-        Err(instead) => instead,
-    }
+    let request = match prepare(&shared, draft, (may_compact, metered), &to).await {
+        Ok(request) => request,
+        Err(instead) => return instead,
+    };
+    let Some(meter) = Meter::of(&request, metered) else {
+        return stream(provider.stream(request), &to, |_| {}).await;
+    };
+    let mut said = String::new();
+    let input = stream(provider.stream(request), &to, |text| said.push_str(text)).await;
+    let (usage, calls) = match &input {
+        Input::Answered(answer) => (answer.usage, answer.calls.clone()),
+        // What broke off has cost something, too, once something of it came.
+        _ if said.is_empty() => return input,
+        _ => (Usage::default(), Vec::new()),
+    };
+    let answer = Message::Assistant { content: said, tool_calls: calls, meta: None };
+    charge(&to, meter.cost(&shared, usage, answer).await).await;
+    input
 }
 
-async fn stream(mut events: ModelStream, to: mpsc::Sender<Report>) -> Input {
+/// Reports what comes; `hear` hears the text as well.
+async fn stream(
+    mut events: ModelStream,
+    to: &mpsc::Sender<Report>,
+    mut hear: impl FnMut(&str),
+) -> Input {
     let mut calls: Vec<OpenCall> = Vec::new();
     let mut usage = Usage::default();
     let mut thinking_since = None;
@@ -79,6 +102,7 @@ async fn stream(mut events: ModelStream, to: mpsc::Sender<Report>) -> Input {
         }
         match event {
             Ok(ModelEvent::Text(text)) => {
+                hear(&text);
                 if to.send(Report::Input(Input::Text(text))).await.is_err() {
                     break;
                 }

@@ -18,7 +18,7 @@ use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::AUTO_REQUEST_ID_HEX;
 use crate::rpc::method::{
     AgentEntry, AgentStatus, ConfirmParams, ConfirmationEntry, CreateAgentParams,
-    DestroyAgentParams, InitialResponse, SendParams, SendResult,
+    DestroyAgentParams, InitialResponse, Limits, SendParams, SendResult,
 };
 use crate::world::{Use, World};
 
@@ -59,6 +59,7 @@ enum Command {
     /// Creates an agent and prints its id
     #[command(after_help = "Examples:\n  \
         nexus3 rpc create scout --cwd src\n  \
+        nexus3 rpc create team --preset trusted --max-agents 5 --max-tokens 200000\n  \
         nexus3 rpc create . --initial-message 'Hello' --wait-for-initial-response")]
     Create(CreateArguments),
     /// Sends a message to an agent and prints the answer
@@ -139,6 +140,18 @@ struct CreateArguments {
     /// The agent whose child it becomes, below its level [default: none]
     #[arg(long, value_name = "ID")]
     parent_agent_id: Option<AgentId>,
+    /// At most so many agents at a time: itself and all below it
+    #[arg(long, value_name = "N")]
+    max_agents: Option<u64>,
+    /// At most so many turns, of itself and all below it
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u64>,
+    /// At most so many tokens, in and out, of itself and all below it
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// The time for itself and all below it, from now on
+    #[arg(long, value_name = "S")]
+    deadline_s: Option<f64>,
     /// Sends it this message at once
     #[arg(long, value_name = "TEXT")]
     initial_message: Option<String>,
@@ -267,6 +280,12 @@ impl Command {
 impl CreateArguments {
     fn params(self) -> CreateAgentParams {
         let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
+        let limits = Limits {
+            max_agents: self.max_agents,
+            max_turns: self.max_turns,
+            max_tokens: self.max_tokens,
+            deadline_s: self.deadline_s,
+        };
         CreateAgentParams {
             agent_id: self.position.or(self.agent_id),
             preset: self.preset,
@@ -278,6 +297,7 @@ impl CreateArguments {
             parent_agent_id: self.parent_agent_id,
             initial_message: self.initial_message,
             wait_for_initial_response: self.wait_for_initial_response.then_some(true),
+            limits: Some(limits).filter(|limits| !limits.is_none()),
         }
     }
 }

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::create::{Asker, NewAgent, NewId};
+use super::create::{Asker, FirstTurn, NewAgent, NewId};
 use super::{CreateError, Pool};
 use crate::id::{AgentId, IdError};
+use crate::policy::budget::Exceeded;
 use crate::policy::{self, PolicyError, Reason, Refusal, ceiling};
-use crate::tool::team::CreateAgentParams;
+use crate::tool::team::{Act, CreateAgentParams};
 
 /// The first message of an agent to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,12 @@ impl NewAgent {
             disable_tools: params.disable_tools.unwrap_or_default(),
             parent: parent(from, params.parent_agent_id)?,
             asker: if from.is_some() { Asker::Agent } else { Asker::Person },
+            limits: params.limits.unwrap_or_default(),
+            first_turn: if params.initial_message.is_some() {
+                FirstTurn::AtOnce
+            } else {
+                FirstTurn::Later
+            },
         })
     }
 }
@@ -92,6 +99,26 @@ impl Pool {
             ceiling::child(above.rights(), preset, sender.facts().depth + 1)?;
         }
         parent(Some(from), params.parent_agent_id.clone()).map(|_| ())
+    }
+
+    /// What the limits of agents leave to this: agents and turns, as far as they are still to be had.
+    pub fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), Refusal> {
+        let accounts = &self.shared.accounts;
+        match act {
+            Act::Create(params) => {
+                let parent = self.present(from)?.facts().number;
+                accounts.may_open(Some(parent), &params.limits.unwrap_or_default())?;
+                if params.initial_message.is_some() {
+                    accounts.may_take_turn(parent).map_err(Exceeded::of_child)?;
+                }
+                Ok(())
+            }
+            Act::Send { to, .. } => {
+                let number = self.registry().number(to);
+                number.map_or(Ok(()), |number| Ok(accounts.may_take_turn(number)?))
+            }
+            Act::Status { .. } | Act::Cancel { .. } | Act::Destroy { .. } | Act::Shutdown => Ok(()),
+        }
     }
 
     pub fn may_send(&self, from: &AgentId, to: &AgentId) -> Result<(), Refusal> {

@@ -14,7 +14,8 @@ use crate::agent::{AgentHandle, Facts, Kit, Layered, Past, Preamble, Retire, lay
 use crate::event::{Event, What, iso};
 use crate::id::AgentId;
 use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
-use crate::policy::{self, Grant, Permissions, PolicyError, Preset, Rights, ceiling};
+use crate::policy::budget::Limits;
+use crate::policy::{self, Grant, Permissions, PolicyError, Preset, Refusal, Rights, ceiling};
 use crate::provider::{Model, ModelError};
 use crate::store::{AgentNumber, AgentRecord, Recipe, StoreError, Write};
 use crate::world::Use;
@@ -31,6 +32,15 @@ pub struct NewAgent {
     pub disable_tools: Vec<String>,
     pub parent: Option<AgentId>,
     pub asker: Asker,
+    pub limits: Limits,
+    pub first_turn: FirstTurn,
+}
+
+/// Whether an agent is told something as soon as it is there. Without a turn for that it is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstTurn {
+    AtOnce,
+    Later,
 }
 
 /// Who asks for an agent. What an agent would need a confirmation for itself, it gives to no child.
@@ -55,6 +65,14 @@ pub(super) struct Draft {
     pub depth: u32,
     pub permissions: Permissions,
     pub prompt: Layered,
+}
+
+/// A new agent's place, with what makes its budget durable.
+struct Reserved {
+    number: AgentNumber,
+    id: AgentId,
+    created_at: Timestamp,
+    budget: Option<Write>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -124,25 +142,24 @@ impl Pool {
             None => self.prompt(&permissions).await,
         };
         let draft = Draft { depth, permissions, prompt };
-        self.insert(&new.id, found.as_ref(), draft, model, place).await
+        self.insert(&new, found.as_ref(), draft, model, place).await
     }
 
     async fn insert(
         self: &Arc<Self>,
-        id: &NewId,
+        new: &NewAgent,
         parent: Option<&Found<AgentHandle>>,
         draft: Draft,
         model: Model,
         place: OwnedSemaphorePermit,
     ) -> Result<AgentHandle, CreateError> {
-        let (number, id) = self.reserve(id, parent)?;
+        let Reserved { number, id, created_at, budget } = self.reserve(new, parent)?;
         let parent = parent.map(|parent| parent.agent.facts().id.clone());
-        let now = self.shared.world.clock.now();
-        let (facts, kit) = self.made((number, id), now, draft, model);
+        let (facts, kit) = self.made((number, id), created_at, draft, model);
         let pool = Arc::clone(self);
         // What has begun is finished even if the caller goes away: the id would be taken for ever.
         let created = tokio::spawn(async move {
-            let created = pool.write_down(facts, kit, parent).await;
+            let created = pool.write_down(facts, kit, parent, budget).await;
             drop(place);
             created
         });
@@ -151,11 +168,11 @@ impl Pool {
 
     fn reserve(
         &self,
-        id: &NewId,
+        new: &NewAgent,
         parent: Option<&Found<AgentHandle>>,
-    ) -> Result<(AgentNumber, AgentId), CreateError> {
+    ) -> Result<Reserved, CreateError> {
         let mut registry = self.registry();
-        let id = match id {
+        let id = match &new.id {
             NewId::Given(id) => id.clone(),
             NewId::Temp => registry.free_temp_id(),
             NewId::Auto => self.draw_id(&registry),
@@ -168,7 +185,25 @@ impl Pool {
             }
             Refused::Stopping => CreateError::Stopping,
         });
-        reserved.map(|number| (number, id))
+        let (number, created_at) = (reserved?, self.shared.world.clock.now());
+        let above = parent.map(|parent| parent.agent.facts().number);
+        let accounts = &self.shared.accounts;
+        let opened = accounts.open(number, above, &new.limits, created_at);
+        let budget = opened.and_then(|budget| match new.first_turn {
+            FirstTurn::AtOnce => accounts.may_take_turn(number).map(|()| budget),
+            FirstTurn::Later => Ok(budget),
+        });
+        budget.map(|budget| Reserved { number, id, created_at, budget }).map_err(|exceeded| {
+            registry.remove(number);
+            accounts.close(number);
+            PolicyError::from(Refusal::from(exceeded)).into()
+        })
+    }
+
+    /// Takes a reserved place back.
+    fn forget(&self, number: AgentNumber) {
+        self.registry().remove(number);
+        self.shared.accounts.close(number);
     }
 
     /// Makes the reserved agent durable, then lets others find it.
@@ -177,16 +212,16 @@ impl Pool {
         facts: Facts,
         kit: Kit,
         parent: Option<AgentId>,
+        budget: Option<Write>,
     ) -> Result<AgentHandle, CreateError> {
         let (number, id) = (facts.number, facts.id.clone());
         let what = What::AgentCreated { parent_agent_id: parent.clone() };
         let record = Box::new(record(&facts, &kit, parent.clone()));
-        let writes = vec![
-            Write::AgentCreated { number, record },
-            Write::Event(Event::new(&id, facts.created_at, what)),
-        ];
+        let created = Write::AgentCreated { number, record };
+        let told = Write::Event(Event::new(&id, facts.created_at, what));
+        let writes = [Some(created), budget, Some(told)].into_iter().flatten().collect();
         if let Err(source) = self.shared.store.commit(writes).await {
-            self.registry().remove(number);
+            self.forget(number);
             return Err(CreateError::Storage { source });
         }
         let agent = AgentHandle::start(facts, kit, Past::default(), Arc::clone(&self.shared));
@@ -200,7 +235,7 @@ impl Pool {
         agent.retire(Retire::Leave).await;
         let gone = Write::Event(self.event(&id, What::AgentDestroyed { parent_agent_id: None }));
         let undone = self.shared.store.commit(vec![Write::AgentDestroyed { number }, gone]).await;
-        self.registry().remove(number);
+        self.forget(number);
         undone.map_err(|source| CreateError::Storage { source })?;
         Err(CreateError::UnknownParent { id: parent.expect("only a parent takes it along") })
     }

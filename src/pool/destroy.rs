@@ -63,6 +63,7 @@ impl Pool {
         let mut registry = self.registry();
         for Leaving { number, .. } in &leaving {
             registry.remove(*number);
+            self.shared.accounts.close(*number);
         }
         drop(registry);
         // It may have been the last one that had not asked for the end.
@@ -75,7 +76,10 @@ impl Pool {
     fn destruction(&self, leaving: &[Leaving<AgentHandle>]) -> Vec<Write> {
         let writes = leaving.iter().flat_map(|Leaving { number, id, parent, .. }| {
             let what = What::AgentDestroyed { parent_agent_id: parent.clone() };
-            [Write::AgentDestroyed { number: *number }, Write::Event(self.event(id, what))]
+            // What the disk did not take of it before stays charged to those above it, too.
+            let spent = self.shared.accounts.spent(*number);
+            let destroyed = Write::AgentDestroyed { number: *number };
+            [spent, Some(destroyed), Some(Write::Event(self.event(id, what)))].into_iter().flatten()
         });
         writes.collect()
     }

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use callers::{AskError, FirstMessage};
 pub use change::SetModelError;
-pub use create::{Asker, CreateError, NewAgent, NewId};
+pub use create::{Asker, CreateError, FirstTurn, NewAgent, NewId};
 pub use permissions::{ChangeError, NewPermissions};
 pub use records::Records;
 use registry::Registry;
@@ -32,7 +32,7 @@ pub use restore::RestoreError;
 pub use waits::Deadlock;
 
 use crate::agent::{
-    AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
+    Accounts, AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
 };
 use crate::config::{Config, PermissionsConfig};
 use crate::event::{Event, What};
@@ -89,7 +89,8 @@ impl Pool {
         let closed = [&ground.home].into_iter().chain(&ground.blocked_paths);
         let closed = closed.map(|path| normal(Path::new("/"), path)).collect();
         let Records { opened, hub, logs } = records;
-        let Opened { store, residents, next_number, .. } = opened;
+        let Opened { store, residents, budgets, next_number, .. } = opened;
+        let accounts = Accounts::restored(budgets, world.clock.now());
         Ok(Arc::new_cyclic(|pool: &Weak<Self>| {
             let shared = Shared {
                 world,
@@ -108,6 +109,7 @@ impl Pool {
                 in_memory_max: config.max_messages,
                 secrets: models.secrets().clone(),
                 tables: Tables::default(),
+                accounts: Arc::new(accounts),
             };
             Self {
                 registry: Mutex::new(Registry::new(residents, next_number)),

@@ -171,6 +171,11 @@ impl<A: Clone> Registry<A> {
         ids.find(|id| self.is_free(id)).expect("there are more numbers than agents")
     }
 
+    /// Of an agent that is in memory, dormant, or on its way.
+    pub fn number(&self, id: &AgentId) -> Option<AgentNumber> {
+        self.by_id.get(id).copied()
+    }
+
     pub fn get(&self, id: &AgentId) -> Option<A> {
         self.find(id).map(|found| found.agent)
     }

@@ -35,6 +35,10 @@ impl Team for Pool {
         }
     }
 
+    fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), Refusal> {
+        self.has_left(from, act)
+    }
+
     fn act(
         self: Arc<Self>,
         from: AgentId,
@@ -215,6 +219,7 @@ fn unknown(id: &AgentId) -> String {
 fn not_sent(error: &SendError, to: &AgentId) -> String {
     match error {
         SendError::Gone => unknown(to),
+        SendError::Limit(exceeded) => refused(&(*exceeded).into()),
         SendError::QueueFull
         | SendError::Retiring
         | SendError::OtherContent

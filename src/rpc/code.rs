@@ -63,6 +63,7 @@ impl Code {
 
     pub fn of_send(error: &SendError, agent: &AgentId) -> ErrorObject {
         match error {
+            SendError::Limit(exceeded) => Self::of_refusal(&(*exceeded).into()),
             SendError::QueueFull | SendError::Retiring => {
                 ErrorObject::new(Self::Overloaded, error.told(agent))
             }

@@ -21,6 +21,7 @@ pub use super::settings::{
 use super::wire::ErrorObject;
 use crate::id::{AgentId, RequestId};
 use crate::message::Message;
+pub use crate::policy::budget::Limits;
 pub use crate::pool::told::{
     AgentEntry, AgentStatus, AgentSummary, CancelResult, ContextResult, CreateAgentResult,
     DestroyAgentResult, InitialResponse, RequestStatus, SendResult, ShutdownServerResult,

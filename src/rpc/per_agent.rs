@@ -282,6 +282,7 @@ impl Call<'_> {
             }),
             Err(CompactError::NotCompacted(why)) => Ok(not(why.name())),
             Err(CompactError::Cancelled) => Ok(not("cancelled")),
+            Err(CompactError::Limit(exceeded)) => Err(Code::of_refusal(&exceeded.into())),
             Err(CompactError::Busy) => {
                 let message = "not possible during a turn: wait for it, or cancel it";
                 Err(ErrorObject::new(Code::Conflict, message))

@@ -352,6 +352,10 @@ mod tests {
             Ok(())
         }
 
+        fn has_left(&self, _: &AgentId, _: &Act) -> Result<(), Refusal> {
+            Ok(())
+        }
+
         fn act(
             self: Arc<Self>,
             _: AgentId,

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use nexus3::config::{Config, PresetConfig, SyncMode, ToolConfig};
 use nexus3::id::AgentId;
 use nexus3::logs::{Detail, Logs};
+use nexus3::policy::budget::Limits;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::policy::{PathRule, Permissions, Side};
-use nexus3::pool::{Asker, Children, Ground, NewAgent, NewId, NewPermissions, Pool, Records};
+use nexus3::pool::{
+    Asker, Children, FirstTurn, Ground, NewAgent, NewId, NewPermissions, Pool, Records,
+};
 use nexus3::provider::Models;
 use nexus3::world::real;
 use proptest::prelude::*;
@@ -135,6 +138,8 @@ impl Yard {
                     disable_tools: Vec::new(),
                     parent: (parent < AGENTS).then(|| agent_id(parent)),
                     asker: if id % 2 == 0 { Asker::Person } else { Asker::Agent },
+                    limits: Limits::default(),
+                    first_turn: FirstTurn::Later,
                 };
                 let _ = self.pool.create(new).await;
             }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use nexus3::config::{PresetConfig, ToolConfig};
 use nexus3::policy::Level;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::rpc::method::{AgentEntry, AgentStatus, CreateAgentParams};
+use nexus3::rpc::method::{AgentEntry, AgentStatus, CreateAgentParams, Limits};
 use serde_json::{Value, json};
 
-use crate::agents_support::{Stage, agent_id, every_tool_but, named, tools_but};
+use crate::agents_support::{Stage, agent_id, every_tool_but, named, says, tools_but};
 
 /// The server's working directory, which is that of its tests.
 fn working_directory() -> String {
@@ -76,6 +76,7 @@ async fn every_parameter_shows_in_the_agent() {
         parent_agent_id: Some(boss.clone()),
         initial_message: Some("Go.".to_owned()),
         wait_for_initial_response: Some(false),
+        limits: Some(Limits { max_turns: Some(1), ..Limits::default() }),
     };
     stage.create_agent(&params).await.unwrap();
     let call = stage.model.asked_by("helper").await;
@@ -94,6 +95,7 @@ async fn every_parameter_shows_in_the_agent() {
     assert_eq!(tool_names(&call.request), every_tool_but(&lacking));
     let helper = stage.entry(&agent_id("helper")).await;
     assert_eq!(stage.entry(&boss).await.child_count, 1);
+    stage.send(&helper.agent_id, &says("More")).await.expect_err("it may have one turn");
     let shown = |name: &str| cwd.join(name).display().to_string();
     let expected = AgentEntry {
         is_temp: false,
@@ -114,7 +116,7 @@ async fn every_parameter_shows_in_the_agent() {
 async fn the_built_in_prompt_names_the_working_directory() {
     let mut stage = Stage::new().await;
     let a = stage.agent("a", "worker").await;
-    let sent = stage.sending(&a, crate::agents_support::says("hi"));
+    let sent = stage.sending(&a, says("hi"));
     let call = stage.model.asked_by("a").await;
     let prompt = call.request["messages"][0]["content"].as_str().unwrap().to_owned();
     let named = format!("\nWorking directory: {}\nOperating system: ", working_directory());

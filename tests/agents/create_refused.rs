@@ -58,7 +58,7 @@ async fn what_does_not_exist_is_named() {
 async fn malformed_parameters_are_named() {
     let stage = Stage::new().await;
     let known = "agent_id, preset, system_prompt, cwd, allowed_write_paths, model, disable_tools, \
-                 parent_agent_id, initial_message, wait_for_initial_response";
+                 parent_agent_id, initial_message, wait_for_initial_response, limits";
     let form = "letters, digits, `.`, `_` and `-`, at most 63 of them, starting with a letter or \
                 digit after an optional dot, no `..`";
     let bad_id = |shown: &str| error(-32602, &format!("Invalid agent id: {shown:?} ({form})"));

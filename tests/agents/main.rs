@@ -18,6 +18,7 @@ mod create;
 mod create_refused;
 mod destroy;
 mod initial_message;
+mod limits;
 mod observe;
 mod plain_http;
 mod restore;

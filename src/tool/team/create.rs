@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Act, OnTeam, Waits, Wanted};
 use crate::id::AgentId;
+use crate::policy::budget::Limits;
 use crate::policy::{Leave, Permissions, Side};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +44,10 @@ pub struct CreateAgentParams {
     /// Whether to wait for the end of that turn. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_for_initial_response: Option<bool>,
+    /// What it and all below it may use together, out of what its parent has left. Default: no limits
+    /// of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
 }
 
 impl OnTeam for CreateAgentParams {

@@ -38,6 +38,9 @@ pub trait Team: Send + Sync {
     /// Whether `from` may do this to whom it names; by who may do what only, not by what goes on.
     fn may(&self, from: &AgentId, act: &Act) -> Result<(), Refusal>;
 
+    /// Whether the limits of agents leave enough for it.
+    fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), Refusal>;
+
     /// Does it in the name of `from`. Whoever no longer waits for the result cancels a turn that it
     /// waits for; `beside` is where that goes on, and what the agent waits for before it goes.
     fn act(
@@ -84,10 +87,17 @@ impl Membership {
     }
 
     fn may(&self, act: &Act) -> Result<(), Decision> {
+        self.asks(|team| team.may(&self.id, act))
+    }
+
+    fn has_left(&self, act: &Act) -> Result<(), Decision> {
+        self.asks(|team| team.has_left(&self.id, act))
+    }
+
+    fn asks(&self, ask: impl FnOnce(&dyn Team) -> Result<(), Refusal>) -> Result<(), Decision> {
         // Without a team there is nobody to do it either.
         let Some(team) = self.team.upgrade() else { return Ok(()) };
-        team.may(&self.id, act)
-            .map_err(|refusal| Decision::deny(rule_of(refusal.reason), refused(&refusal)))
+        ask(&*team).map_err(|refusal| Decision::deny(rule_of(refusal.reason), refused(&refusal)))
     }
 
     async fn act(&self, act: Act, beside: TaskTracker) -> ToolOutput {
@@ -119,7 +129,9 @@ pub fn refused(refusal: &Refusal) -> String {
             "You create children of your own only, and manage only them and those below them."
         }
         Reason::Policy => "Do without it, or do it yourself.",
-        Reason::Limit => "Destroy agents that you no longer need, or do it yourself.",
+        Reason::Limit => {
+            "Ask for less, destroy agents that you no longer need, or end your turn with what you have."
+        }
         Reason::WouldDeadlock => {
             "It waits for you: end your turn with what it needs instead of asking it."
         }
@@ -191,11 +203,21 @@ impl<T: OnTeam> Tool for TeamTool<T> {
         arguments: Value,
         workplace: &Arc<Workplace>,
     ) -> BoxFuture<'static, Result<Examined, Decision>> {
-        if T::PATHS.is_empty() {
-            return Box::pin(std::future::ready(Ok(Examined::of_call())));
-        }
-        workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
-            decide::paths(site, T::NAME, T::PATHS, &arguments)
+        let act = typed::<T>(T::NAME, arguments.clone()).map(T::act);
+        let paths = (!T::PATHS.is_empty()).then(|| {
+            workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
+                decide::paths(site, T::NAME, T::PATHS, &arguments)
+            })
+        });
+        let workplace = Arc::clone(workplace);
+        Box::pin(async move {
+            let examined = match paths {
+                Some(paths) => paths.await?,
+                None => Examined::of_call(),
+            };
+            let act = act.map_err(|problem| Decision::deny(Rule::Schema, problem))?;
+            workplace.membership().has_left(&act)?;
+            Ok(examined)
         })
     }
 
