@@ -478,3 +478,17 @@ async fn what_waits_is_written_together_up_to_a_bound() {
     assert_eq!(records.len(), 1001, "a turn begins and says a thousand words");
     assert!(pieces < 20, "{pieces} pieces");
 }
+
+#[tokio::test]
+async fn a_stream_of_an_agent_hears_all_and_confirms_nothing() {
+    let stage = Stage::new();
+    let count = || (stage.hub.listeners(&agent("a")), stage.hub.confirmers(&agent("a")));
+    let own = stage.subscribe(stream_of("a"), Start::Now).unwrap().of_an_agent();
+    assert_eq!(count(), (1, 0));
+    let client = stage.subscribe(Scope::Everything, Start::Now).unwrap();
+    assert_eq!(count(), (2, 1));
+    drop(own);
+    assert_eq!(count(), (1, 1));
+    drop(client);
+    assert_eq!(count(), (0, 0));
+}

@@ -87,3 +87,18 @@ fn a_child_gets_no_level_and_no_tool_that_its_parent_lacks() {
     assert_eq!(allowed.rights().disabled_tools, ["echo".to_owned()].into());
     assert_eq!(allowed.rights().allowances, Allowances::default(), "nobody inherits one");
 }
+
+#[test]
+fn what_is_allowed_is_added_and_no_child_has_it() {
+    let mut more = Allowances::default();
+    more.write_directories.insert("/srv".into());
+    let boss = agent("trusted").allowing(&more);
+    let mut expected = agent("trusted").grant().allowances.clone();
+    expected.write_directories.insert("/srv".into());
+    assert_eq!(boss.rights().allowances, expected, "beside what there was");
+    assert_eq!(boss.allowing(&more), boss, "again, it is nothing new");
+    let ceiling = Arc::new(boss.rights().as_ceiling());
+    let child = agent("sandboxed").below(Some(ceiling), &[]);
+    assert_eq!(child.rights().allowances, Allowances::default());
+    assert_eq!(child.allowing(&more).rights().allowances, Allowances::default());
+}

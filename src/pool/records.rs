@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::agent::outcome;
 use crate::config::{Config, SyncMode};
-use crate::event::{Audience, Committed};
+use crate::event::{Audience, Committed, Event, What};
 use crate::hub::Hub;
+use crate::id::AgentId;
 use crate::logs::Logs;
 use crate::store::{Kept, Opened, Options, Store, StoreError, Sync};
 use crate::world::World;
@@ -60,5 +61,22 @@ impl Audience for Everybody {
     fn publish(&self, events: &[Committed]) {
         self.hub.publish(events);
         self.logs.publish(events);
+        for committed in events {
+            audit(&committed.event);
+        }
+    }
+}
+
+/// Tells the server's log who was asked what, and how it was decided.
+fn audit(event: &Event) {
+    let agent = event.agent_id.as_ref().map(AgentId::as_str);
+    if let What::ConfirmationRequested { confirm_id, tool, target, .. } = &event.what {
+        tracing::info!(agent, %confirm_id, tool = tool.name, target, "a confirmation is asked for");
+    }
+    if let What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } =
+        &event.what
+    {
+        let decision = decision.name();
+        tracing::info!(agent, %confirm_id, decision, reason, resolved_by, "a confirmation is decided");
     }
 }
