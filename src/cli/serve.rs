@@ -16,7 +16,7 @@ use tracing_subscriber::{Layer, fmt};
 use super::output::Hint;
 use super::{Failed, home, output};
 use crate::client::{Detection, NexusClient};
-use crate::config::{self, Config, ConfigError, LogLevel};
+use crate::config::{self, Config, Flag, Loaded, LogLevel};
 use crate::home::Home;
 use crate::logs::Detail;
 use crate::policy::ceiling::Yolo;
@@ -43,7 +43,8 @@ pub struct Arguments {
     /// The server's own directory [default: `$NEXUS3_HOME`, or ~/.nexus3]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
-    /// The configuration file [default: config.json in the home, if there is one]
+    /// The configuration file [default: config.json in the home, if there is one]. Variables such as
+    /// `NEXUS3_SERVER__PORT` win over it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Brings all agents back at the start that an earlier server had; without it each comes back
@@ -76,12 +77,9 @@ struct LogArguments {
 }
 
 pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
-    let home = home(&world, arguments.home)?;
+    let home = home(&world, arguments.home.clone())?;
     Home::prepare(world.fs.as_ref(), &home)?;
-    let mut config = configuration(&world, &home, arguments.config)?;
-    if let Some(port) = arguments.position.or(arguments.port) {
-        config.server.port = port;
-    }
+    let config = configuration(&world, &home, &arguments)?;
     let (address, log_level) = ((config.server.host, config.server.port), config.server.log_level);
     let dir = match arguments.logs.log_dir {
         Some(dir) => world.environment.current_dir()?.join(dir),
@@ -106,14 +104,21 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
     Ok(())
 }
 
-fn configuration(world: &World, home: &Path, given: Option<PathBuf>) -> anyhow::Result<Config> {
-    let asked_for = given.is_some();
-    let path = given.unwrap_or_else(|| home.join("config.json"));
-    let path = world.environment.current_dir()?.join(path);
-    match config::load_file(world.fs.as_ref(), &path) {
-        Err(ConfigError::Missing { .. }) if !asked_for => Ok(Config::default()),
-        loaded => Ok(loaded?),
+/// The configuration of this start, with what was left out of it told.
+fn configuration(world: &World, home: &Path, arguments: &Arguments) -> anyhow::Result<Config> {
+    let here = world.environment.current_dir()?;
+    let given = arguments.config.as_ref().map(|path| here.join(path));
+    let base = config::base(world.fs.as_ref(), home, given.as_deref())?;
+    let port = arguments.position.or(arguments.port).map(|port| Flag {
+        name: "--port",
+        keys: &["server", "port"],
+        value: port.to_string(),
+    });
+    let Loaded { config, notices } = config::gather(world, base, port.into_iter().collect())?;
+    for notice in notices {
+        output::note(format_args!("warning: {notice}"));
     }
+    Ok(config)
 }
 
 /// A taken port is worth a second look: it is usually a server that was forgotten.

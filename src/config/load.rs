@@ -1,13 +1,15 @@
-//! A file becomes a `Config`, or the list of all that is wrong with it.
-//! Pure but for `load_file`; it never fills in what only the environment knows.
+//! Layers become a `Config`, or the list of all that is wrong with them. Pure; `gather` says which
+//! layers there are.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::layer::{Form, Layer};
 use super::problem::Problems;
 use super::providers;
 use super::section::{Field, Section, Zero};
+use super::tree::Tree;
 use super::words::{nearest, quoted};
 use super::{
     BuiltIn, CompactionConfig, Config, ConfigError, EventsConfig, LineageError, LogLevel,
@@ -15,18 +17,34 @@ use super::{
     StorageConfig, SyncMode, ToolConfig, syntax,
 };
 use crate::limits::{self, PRESET_CHAIN_MAX};
-use crate::world::Fs;
 
-/// Reads the file at an absolute path. [`ConfigError::Missing`] is the caller's to judge.
-pub fn load_file(fs: &dyn Fs, path: &Path) -> Result<Config, ConfigError> {
-    load(&Source::read(fs, path)?)
+/// Reads a configuration that is one text.
+pub fn load(source: &Source) -> Result<Config, ConfigError> {
+    let layer = Layer { source: source.clone(), form: Form::File };
+    read(&[layer])
 }
 
-pub fn load(source: &Source) -> Result<Config, ConfigError> {
-    let problems = Problems::new(source);
-    let value = syntax::parse(&source.text, &problems);
-    let root = value.as_ref().and_then(|value| Section::root(value, &problems));
-    let config = root.map(config).unwrap_or_default();
+/// The configuration that layers make together, the later over the earlier.
+pub(super) fn read(layers: &[Layer]) -> Result<Config, ConfigError> {
+    let sources: Vec<Source> = layers.iter().map(|layer| layer.source.clone()).collect();
+    let problems = Problems::new(&sources);
+    let mut merged = Tree::empty();
+    for (index, Layer { source, form }) in layers.iter().enumerate() {
+        match form {
+            Form::File => {
+                if let Some(tree) = syntax::file(index, &source.text, &problems) {
+                    // A list would be told, and lost below a layer that is right.
+                    if tree.is_object() || Section::root(&tree, &problems).is_some() {
+                        merged.cover(tree);
+                    }
+                }
+            }
+            Form::Value { keys } => {
+                merged.cover(syntax::variable(index, &source.text).below(keys));
+            }
+        }
+    }
+    let config = Section::root(&merged, &problems).map(config).unwrap_or_default();
     problems.settle(config)
 }
 

@@ -1,9 +1,12 @@
-//! The configuration: its keys with their types and defaults. `load` reads a file.
+//! The configuration: its keys with their types and defaults. `gather` puts its layers together.
 //! A key is listed here only once it does something; the rest of the contract's keys are refused
-//! by name until then. Nothing here looks at the environment, and no key is ever a secret itself.
+//! by name until then. No key is ever a secret itself.
 
 mod address;
+mod environment;
 mod header;
+mod keys;
+mod layer;
 mod lineage;
 mod load;
 mod problem;
@@ -11,6 +14,7 @@ mod providers;
 mod section;
 mod source;
 mod syntax;
+mod tree;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -20,8 +24,9 @@ use std::path::PathBuf;
 
 pub use address::is_loopback;
 pub use header::HeaderText;
+pub use layer::{Flag, Loaded, Notice, base, gather};
 pub use lineage::{BuiltIn, Lineage, LineageError};
-pub use load::{load, load_file};
+pub use load::load;
 pub use problem::{ConfigError, Problem};
 pub use source::{Position, Source, position};
 

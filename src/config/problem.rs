@@ -6,8 +6,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::Source;
-use super::position;
+use super::tree::At;
+use super::{Position, Source, position};
 use crate::limits;
 
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ConfigError {
         path.display()
     )]
     NotText { path: PathBuf, line: usize, column: usize },
-    /// The problems in the order of the file; `untold` more were found than are listed.
+    /// The problems in the order of the sources; `untold` more were found than are listed.
     #[error("{}", Report { problems, untold: *untold })]
     Invalid { problems: Vec<Problem>, untold: usize },
 }
@@ -70,34 +70,29 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-/// Collects the problems of one file. Many readers hold it at once and only add to it.
+/// Collects the problems of all sources. Many readers hold it at once and only add to it.
 #[derive(Debug)]
 pub(super) struct Problems<'a> {
-    source: &'a Source,
-    found: RefCell<Vec<(usize, Problem)>>,
+    sources: &'a [Source],
+    found: RefCell<Vec<(At, Problem)>>,
     untold: Cell<usize>,
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn new(source: &'a Source) -> Self {
-        Self { source, found: RefCell::default(), untold: Cell::default() }
+    pub(super) fn new(sources: &'a [Source]) -> Self {
+        Self { sources, found: RefCell::default(), untold: Cell::default() }
     }
 
-    pub(super) fn add(&self, offset: usize, message: String, hint: String) {
+    pub(super) fn add(&self, at: At, message: String, hint: String) {
         let mut found = self.found.borrow_mut();
         if found.len() == limits::CONFIG_PROBLEMS_MAX {
             self.untold.set(self.untold.get() + 1);
             return;
         }
-        let at = position(&self.source.text, offset);
-        let problem = Problem {
-            file: self.source.name.clone(),
-            line: at.line,
-            column: at.column,
-            message,
-            hint,
-        };
-        found.push((offset, problem));
+        let source = &self.sources[at.source];
+        let Position { line, column } = position(&source.text, at.offset);
+        let problem = Problem { file: source.name.clone(), line, column, message, hint };
+        found.push((at, problem));
     }
 
     /// The value, unless there were problems.
@@ -106,7 +101,7 @@ impl<'a> Problems<'a> {
         if found.is_empty() {
             return Ok(value);
         }
-        found.sort_by_key(|(offset, _)| *offset);
+        found.sort_by_key(|(at, _)| *at);
         Err(ConfigError::Invalid {
             problems: found.into_iter().map(|(_, problem)| problem).collect(),
             untold: self.untold.get(),

@@ -1,15 +1,12 @@
-//! Reads one object of a configuration file key by key: types, ranges, keys that nobody knows.
+//! Reads one object of a configuration key by key: types, ranges, keys that nobody knows.
 //! Every fault becomes a problem at its place and reading goes on with a default, so that one run
 //! tells all. It knows no key of its own.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::common::Ranged;
-
 use super::problem::Problems;
+use super::tree::{At, Object, Tree, Value};
 use super::words::{meant, nearest, shown, shown_key, unsupported};
 use crate::limits;
 
@@ -17,7 +14,7 @@ use crate::limits;
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     path: String,
-    at: usize,
+    at: At,
     fields: Vec<Field<'a>>,
     known: Vec<&'static str>,
     problems: &'a Problems<'a>,
@@ -29,8 +26,7 @@ pub(super) struct Field<'a> {
     /// The key itself.
     pub(super) name: &'a str,
     path: String,
-    key_at: usize,
-    value: &'a Value<'a>,
+    tree: &'a Tree,
     /// What to do when the value does not fit.
     hint: String,
     problems: &'a Problems<'a>,
@@ -44,22 +40,16 @@ pub(super) enum Zero {
 }
 
 impl<'a> Section<'a> {
-    /// The whole file.
-    pub(super) fn root(value: &'a Value<'a>, problems: &'a Problems<'a>) -> Option<Self> {
+    /// All of it.
+    pub(super) fn root(tree: &'a Tree, problems: &'a Problems<'a>) -> Option<Self> {
         let hint = "write the keys between { and }".to_owned();
-        Field::new("", "the configuration".to_owned(), 0, value, hint, problems)
+        Field { name: "", path: "the configuration".to_owned(), tree, hint, problems }
             .object()
-            .map(|object| Self::new(String::new(), object, problems))
+            .map(|object| Self::new(String::new(), tree.at, object, problems))
     }
 
-    fn new(path: String, object: &'a Object<'a>, problems: &'a Problems<'a>) -> Self {
-        Self {
-            fields: members(&path, object, problems),
-            path,
-            at: object.start(),
-            known: Vec::new(),
-            problems,
-        }
+    fn new(path: String, at: At, object: &'a Object, problems: &'a Problems<'a>) -> Self {
+        Self { fields: members(&path, object, problems), path, at, known: Vec::new(), problems }
     }
 
     /// A key with a default.
@@ -97,7 +87,7 @@ impl<'a> Section<'a> {
         read(&field?)
     }
 
-    /// The value of a key as it stands in the file.
+    /// The value of a key as it is given.
     pub(super) fn field(&mut self, key: &'static str, hint: String) -> Option<Field<'a>> {
         self.known.push(key);
         let field = self.fields.iter().find(|field| field.name == key)?;
@@ -106,8 +96,7 @@ impl<'a> Section<'a> {
 
     /// The value of a key, unless it is null.
     pub(super) fn given(&mut self, key: &'static str, hint: &str) -> Option<Field<'a>> {
-        self.field(key, hint.to_owned())
-            .filter(|field| !matches!(field.value, Value::NullKeyword(_)))
+        self.field(key, hint.to_owned()).filter(|field| !matches!(field.tree.value, Value::Null))
     }
 
     /// Refuses every key that was not asked for; those of the contract in `later` by name.
@@ -124,23 +113,12 @@ impl<'a> Section<'a> {
                 let message = format!("{}: unknown key", field.path);
                 (message, nearest(field.name, &self.known, "known keys here"))
             };
-            self.problems.add(field.key_at, message, hint);
+            self.problems.add(field.tree.key_at, message, hint);
         }
     }
 }
 
 impl<'a> Field<'a> {
-    fn new(
-        name: &'a str,
-        path: String,
-        key_at: usize,
-        value: &'a Value<'a>,
-        hint: String,
-        problems: &'a Problems<'a>,
-    ) -> Self {
-        Self { name, path, key_at, value, hint, problems }
-    }
-
     pub(super) fn with_hint(&self, hint: &str) -> Self {
         Self { hint: hint.to_owned(), ..self.clone() }
     }
@@ -148,41 +126,39 @@ impl<'a> Field<'a> {
     /// Adds a problem at the value.
     pub(super) fn refuse(&self, message: &str, hint: &str) {
         let message = format!("{}: {message}", self.path);
-        self.problems.add(self.value.start(), message, hint.to_owned());
+        self.problems.add(self.tree.at, message, hint.to_owned());
     }
 
     /// Adds a problem at the key.
     pub(super) fn refuse_key(&self, message: &str, hint: &str) {
         let message = format!("{}: {message}", self.path);
-        self.problems.add(self.key_at, message, hint.to_owned());
+        self.problems.add(self.tree.key_at, message, hint.to_owned());
     }
 
     fn expected<T>(&self, expected: &str) -> Option<T> {
-        let found = shown(self.value);
+        let found = shown(&self.tree.value);
         self.refuse(&format!("expected {expected}, found {found}"), &self.hint);
         None
     }
 
     pub(super) fn text(&self) -> Option<&'a str> {
-        match self.value {
-            Value::StringLit(text) if text.value.is_empty() => {
-                self.expected("a string that is not empty")
-            }
-            Value::StringLit(text) => Some(&text.value),
+        match &self.tree.value {
+            Value::Text(text) if text.is_empty() => self.expected("a string that is not empty"),
+            Value::Text(text) => Some(text),
             _ => self.expected("a string"),
         }
     }
 
     pub(super) fn flag(&self) -> Option<bool> {
-        match self.value {
-            Value::BooleanLit(flag) => Some(flag.value),
+        match &self.tree.value {
+            Value::Flag(flag) => Some(*flag),
             _ => self.expected("true or false"),
         }
     }
 
     pub(super) fn whole<T: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<T> {
-        let number = match self.value {
-            Value::NumberLit(number) => whole(number.value),
+        let number = match &self.tree.value {
+            Value::Number(number) => whole(number),
             _ => None,
         };
         if let Some(number) = number.filter(|number| range.contains(number)) {
@@ -194,8 +170,8 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn seconds(&self, zero: Zero) -> Option<f64> {
-        let number = match self.value {
-            Value::NumberLit(number) => number.value.parse::<f64>().ok(),
+        let number = match &self.tree.value {
+            Value::Number(number) => number.parse::<f64>().ok(),
             _ => None,
         };
         let max = limits::TIMEOUT_SECONDS_MAX;
@@ -213,11 +189,10 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// One of a few words; those of the contract in `later` are refused by name.
     /// A part of something, from none of it to all.
     pub(super) fn share(&self) -> Option<f64> {
-        let number = match self.value {
-            Value::NumberLit(number) => number.value.parse::<f64>().ok(),
+        let number = match &self.tree.value {
+            Value::Number(number) => number.parse::<f64>().ok(),
             _ => None,
         };
         match number.filter(|number| (0.0..=1.0).contains(number)) {
@@ -226,9 +201,10 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// One of a few words; those of the contract in `later` are refused by name.
     pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)], later: &[&str]) -> Option<T> {
-        let text = match self.value {
-            Value::StringLit(text) => text.value.as_ref(),
+        let text = match &self.tree.value {
+            Value::Text(text) => text.as_str(),
             _ => "",
         };
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
@@ -245,8 +221,8 @@ impl<'a> Field<'a> {
             .expected(&format!("one of {}", names.join(", ")))
     }
 
-    fn object(&self) -> Option<&'a Object<'a>> {
-        match self.value {
+    fn object(&self) -> Option<&'a Object> {
+        match &self.tree.value {
             Value::Object(object) => Some(object),
             _ => self.expected("an object"),
         }
@@ -254,7 +230,7 @@ impl<'a> Field<'a> {
 
     pub(super) fn section(&self) -> Option<Section<'a>> {
         let object = self.object()?;
-        Some(Section::new(self.path.clone(), object, self.problems))
+        Some(Section::new(self.path.clone(), self.tree.at, object, self.problems))
     }
 
     /// The members of an object whose keys are names that people choose.
@@ -267,35 +243,30 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn list(&self) -> Option<Vec<Field<'a>>> {
-        let Value::Array(array) = self.value else {
+        let Value::List(list) = &self.tree.value else {
             return self.expected("a list");
         };
-        let element = |(index, value): (usize, &'a Value<'a>)| {
+        let element = |(index, tree): (usize, &'a Tree)| {
             let path = format!("{}[{index}]", self.path);
-            let hint = self.hint.clone();
-            Field::new(self.name, path, value.start(), value, hint, self.problems)
+            let (hint, problems) = (self.hint.clone(), self.problems);
+            Field { name: self.name, path, tree, hint, problems }
         };
-        Some(array.elements.iter().enumerate().map(element).collect())
+        Some(list.iter().enumerate().map(element).collect())
     }
 }
 
-/// The members in the order of the file; a key that stands twice is refused at its second place.
-fn members<'a>(path: &str, object: &'a Object<'a>, problems: &'a Problems<'a>) -> Vec<Field<'a>> {
-    let mut seen = BTreeSet::new();
-    let mut fields = Vec::with_capacity(object.properties.len());
-    for property in &object.properties {
-        let name = property.name.as_str();
-        let dot = if path.is_empty() { "" } else { "." };
-        let path = format!("{path}{dot}{}", shown_key(name));
-        let at = property.start();
-        let field = Field::new(name, path, at, &property.value, String::new(), problems);
-        if seen.insert(name) {
-            fields.push(field);
-        } else {
-            field.refuse_key("this key stands here twice", "remove one of the two");
-        }
+/// The members in their order; a key that a source has twice is refused at its second place.
+fn members<'a>(path: &str, object: &'a Object, problems: &'a Problems<'a>) -> Vec<Field<'a>> {
+    let dot = if path.is_empty() { "" } else { "." };
+    for (key, at) in &object.twice {
+        let message = format!("{path}{dot}{}: this key stands here twice", shown_key(key));
+        problems.add(*at, message, "remove one of the two".to_owned());
     }
-    fields
+    let field = |(name, tree): (&'a String, &'a Tree)| {
+        let path = format!("{path}{dot}{}", shown_key(name));
+        Field { name, path, tree, hint: String::new(), problems }
+    };
+    object.members.iter().map(field).collect()
 }
 
 /// A whole number in any of JSON's spellings: `5`, `5.0`, `5e3`.

@@ -1,39 +1,50 @@
-//! JSON with comments and trailing commas, and nothing else that its parser could also take.
-//! It knows no key; the readers do.
+//! JSON with comments and trailing commas, and nothing else that its parser could also take; or, for
+//! a variable, JSON or else text. It knows no key; the readers do.
 
-use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 
 use super::problem::Problems;
+use super::tree::{At, Tree};
 
-/// The value of the text. None, with a problem added, where there is none.
-pub(super) fn parse<'a>(text: &'a str, problems: &Problems<'_>) -> Option<Value<'a>> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_loose_object_property_names: false,
-        allow_trailing_commas: true,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    match parse_to_ast(text, &CollectOptions::default(), &options) {
-        Ok(parsed) if parsed.value.is_some() => parsed.value,
-        Ok(_) => {
-            let hint = "write {} for a configuration that changes nothing".to_owned();
-            problems.add(0, "the file holds no value".to_owned(), hint);
-            None
-        }
+const JSON: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// What a file says. None, with a problem added, where that is nothing.
+pub(super) fn file(source: usize, text: &str, problems: &Problems<'_>) -> Option<Tree> {
+    let options = ParseOptions { allow_comments: true, allow_trailing_commas: true, ..JSON };
+    let parsed = match parse_to_ast(text, &CollectOptions::default(), &options) {
+        Ok(parsed) => parsed.value,
         Err(error) => {
             let (message, hint) = words(&error);
-            problems.add(error.range().start(), message.to_owned(), hint.to_owned());
-            None
+            let at = At { source, offset: error.range().start() };
+            problems.add(at, message.to_owned(), hint.to_owned());
+            return None;
         }
+    };
+    if parsed.is_none() {
+        let hint = "write {} for a configuration that changes nothing".to_owned();
+        problems.add(At { source, offset: 0 }, "the file holds no value".to_owned(), hint);
+    }
+    parsed.map(|value| Tree::parsed(source, &value))
+}
+
+/// What a variable says: JSON, else the text itself.
+pub(super) fn variable(source: usize, text: &str) -> Tree {
+    match parse_to_ast(text, &CollectOptions::default(), &JSON).map(|parsed| parsed.value) {
+        Ok(Some(value)) => Tree::parsed(source, &value),
+        Ok(None) | Err(_) => Tree::text(source, text),
     }
 }
 

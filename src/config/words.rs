@@ -1,7 +1,7 @@
 //! Pieces of what is told about a file that people wrote: short, on one line, and cheap whatever the
 //! file holds. They never decide that something is wrong.
 
-use jsonc_parser::ast::Value;
+use super::tree::Value;
 
 const SHOWN_CHARS_MAX: usize = 60;
 const LISTED_MAX: usize = 20;
@@ -38,14 +38,14 @@ pub fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known.min_by_key(distance).filter(close)
 }
 
-pub(super) fn shown(value: &Value<'_>) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
-        Value::StringLit(text) => format!("a string {}", quoted(&text.value)),
-        Value::NumberLit(number) => shorten(number.value),
-        Value::BooleanLit(flag) => flag.value.to_string(),
+        Value::Text(text) => format!("a string {}", quoted(text)),
+        Value::Number(number) => shorten(number),
+        Value::Flag(flag) => flag.to_string(),
         Value::Object(_) => "an object".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::NullKeyword(_) => "null".to_owned(),
+        Value::List(_) => "a list".to_owned(),
+        Value::Null => "null".to_owned(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nexus3::config::{self, Source};
+use nexus3::config::{self, Loaded, Source};
 use nexus3::logs::Detail;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
@@ -119,10 +119,9 @@ impl ServerHost {
             process.state = ProcessState::Down;
             (Arc::clone(&process.signals), process.starts)
         };
-        let bound = match self.settings() {
-            Ok(settings) => Server::bind(self.world(signals, start), settings)
-                .await
-                .map_err(|error| told(&error)),
+        let world = self.world(signals, start);
+        let bound = match self.settings(&world) {
+            Ok(settings) => Server::bind(world, settings).await.map_err(|error| told(&error)),
             Err(problem) => Err(problem),
         };
         match bound {
@@ -151,9 +150,14 @@ impl ServerHost {
         }
     }
 
-    fn settings(&self) -> Result<Settings, String> {
-        let source = Source { name: "config.json".to_owned(), text: self.config.clone() };
-        let config = config::load(&source).map_err(|error| error.to_string())?;
+    /// What `nexus3 serve` would start with: the scenario's `[config]` stands for the home's file.
+    fn settings(&self, world: &World) -> Result<Settings, String> {
+        let base = Source { name: "config.json".to_owned(), text: self.config.clone() };
+        let loaded = config::gather(world, Some(base), Vec::new());
+        let Loaded { config, notices } = loaded.map_err(|error| error.to_string())?;
+        for notice in notices {
+            self.transcript.note(now(), SERVER, &notice.to_string());
+        }
         let flags = self.process().flags.clone();
         let has = |flag| flags.contains(&flag);
         Ok(Settings {
