@@ -60,6 +60,7 @@ pub mod agent; // one task per agent, and the turn it is in
 pub mod store; // what survives
 pub mod logs; // what each agent did, for people
 pub mod hub; // who hears of what happens
+pub mod session; // conversations as files
 pub mod home; // the server's own directory
 pub mod provider; // models
 pub mod tool; // what a model may ask an agent to do

@@ -109,6 +109,27 @@ pub const EVENTS_FORGET_EVERY: Duration = Duration::from_hours(1);
 pub const EVENT_COUNTS_MAX: usize = 4096;
 /// Damaged databases that were set aside in the same millisecond.
 pub const SET_ASIDE_NAMES_MAX: u32 = 100;
+
+// Sessions.
+/// A session file, and what a session may have as JSON.
+pub const SESSION_FILE_BYTES_MAX: usize = 48 * MIB;
+/// What it may have of members that we do not know.
+pub const SESSION_UNKNOWN_BYTES_MAX: usize = MIB;
+/// Files of sessions that are looked at for one list.
+pub const SESSIONS_LISTED_MAX: usize = 100_000;
+pub const SESSIONS_PAGE_DEFAULT: u64 = 50;
+pub const SESSIONS_PAGE_MAX: u64 = 500;
+/// Messages that are read at a time for a session, so that commits get in between.
+pub const SESSION_MESSAGES_PAGE: u64 = 500;
+/// Places that order what is done to sessions, by their names.
+pub const SESSION_DESKS: usize = 64;
+/// Turns whose agents wait to be exported; beyond that all that are exported are looked at.
+pub const EXPORT_QUEUE_MAX: usize = 1024;
+/// An agent's session file is written at most once in this time.
+pub const EXPORT_EVERY: Duration = Duration::from_secs(1);
+/// How long the last exports may take once the server stops.
+pub const EXPORT_CLOSE_MAX: Duration = Duration::from_secs(5);
+
 // Logs of agents.
 /// What may wait for the disk, the batch it is busy with included; the rest is counted and dropped.
 pub const LOG_QUEUE_BYTES_MAX: usize = 16 * MIB;
@@ -383,6 +404,11 @@ const _: () = assert!(
     PROGRAM_GRACE.as_secs() < PROGRAM_END_MAX.as_secs()
         && PROGRAM_END_MAX.as_secs() < DESTROY_WAIT_MAX.as_secs(),
     "a destroyed agent waits until its programs were killed"
+);
+const _: () = assert!(
+    SESSION_FILE_BYTES_MAX + SESSION_UNKNOWN_BYTES_MAX < CLIENT_ANSWER_BYTES_MAX
+        && SESSIONS_PAGE_DEFAULT <= SESSIONS_PAGE_MAX,
+    "what can be saved can be shown"
 );
 const _: () = assert!(PROGRAM_SECONDS <= PROGRAM_SECONDS_MAX, "the default is allowed");
 const _: () = assert!(

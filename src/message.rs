@@ -1,6 +1,8 @@
 //! What a conversation is made of, as it is kept, sent to models and shown to clients.
-//! Pure: no rule about when a message may be appended; `agent::turn` keeps those.
+//! Pure: when a message may be appended is for `agent::turn` to say; what must be true of all of them
+//! together is checked here.
 
+use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -125,4 +127,32 @@ impl std::ops::AddAssign for Usage {
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
     }
+}
+
+/// Checks that every tool call has exactly one result, directly after its message and in order,
+/// that no result is without a call, and that no assistant message is empty.
+pub fn check_pairs<'a>(messages: impl Iterator<Item = &'a Message>) -> Result<(), String> {
+    let mut open: VecDeque<&ToolCall> = VecDeque::new();
+    for (index, message) in messages.enumerate() {
+        match message {
+            Message::Tool { tool_call_id, .. } => match open.pop_front() {
+                Some(call) if call.id == *tool_call_id => {}
+                Some(call) => {
+                    return Err(format!("message {index} answers {tool_call_id}, not {}", call.id));
+                }
+                None => return Err(format!("message {index} answers no call")),
+            },
+            Message::User { .. } | Message::Assistant { .. } if !open.is_empty() => {
+                return Err(format!("message {index} comes before the result of {}", open[0].id));
+            }
+            Message::User { .. } => {}
+            Message::Assistant { content, tool_calls, .. } => {
+                if content.is_empty() && tool_calls.is_empty() {
+                    return Err(format!("message {index} is empty"));
+                }
+                open.extend(tool_calls);
+            }
+        }
+    }
+    open.front().map_or(Ok(()), |call| Err(format!("{} has no result", call.id)))
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nexus3::agent::check_pairs;
 use nexus3::client::{ClientError, NexusClient};
 use nexus3::config::Config;
 use nexus3::event::{Event, Seq};
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Message;
+use nexus3::message::check_pairs;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::rpc::method::{
     CreateAgentParams, GetMessagesParams, RequestStatus, SendParams, SendResult,

@@ -75,6 +75,8 @@ pub struct Agent {
     pub(super) conversation: Conversation,
     /// How many messages are on disk: what others are told.
     pub(super) messages_durable: usize,
+    /// How many of these there were when no turn ran: what is saved.
+    pub(super) messages_settled: usize,
     pub(super) requests: Requests,
     /// Requests that are no longer kept, to be taken off the record with the next turn.
     pub(super) forgotten: Vec<RequestId>,
@@ -125,6 +127,7 @@ impl Agent {
             permissions: Arc::clone(&permissions),
             shown: Arc::clone(&shown),
             message_count: 0,
+            settled_count: 0,
             should_shutdown: false,
             active_request: None,
             queued: 0,
@@ -145,6 +148,7 @@ impl Agent {
             shared,
             inbox,
             messages_durable: conversation.len(),
+            messages_settled: conversation.len(),
             conversation,
             requests: Requests::restored(past.requests),
             forgotten: Vec::new(),
@@ -405,6 +409,7 @@ impl Agent {
         self.conversation.assert_paired_since(running.first_message);
         self.standing.halted_at_iteration_limit = outcome.halted_at_iteration_limit();
         self.standing.last_iteration_count = running.turn.iterations();
+        self.standing.token_usage += running.turn.usage();
         self.standing.last_action_at = Some(iso(self.shared.world.clock.now()));
         let journal = self.journal();
         writes.push(journal.standing(self.standing.clone()));

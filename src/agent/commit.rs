@@ -35,6 +35,9 @@ impl Agent {
                 self.shared.logs.message(&self.facts.id, message);
             }
         }
+        if self.running.is_none() && self.messages_durable == self.conversation.len() {
+            self.messages_settled = self.messages_durable;
+        }
         // Whoever is told finds the same in the published status.
         self.publish();
         let Entry { request, then, .. } = entry;

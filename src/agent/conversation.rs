@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::tokens::{self, Count, Encoding};
-use crate::message::{Message, ToolCall};
+use crate::message::{Message, check_pairs};
 
 #[derive(Debug)]
 pub struct Conversation {
@@ -196,34 +196,6 @@ impl Entry {
     pub fn tokens(&self, encoding: Encoding) -> u64 {
         self.tokens.get_or_count(encoding, || encoding.message(&self.message))
     }
-}
-
-/// Checks that every tool call has exactly one result, directly after its message and in order,
-/// that no result is without a call, and that no assistant message is empty.
-pub fn check_pairs<'a>(messages: impl Iterator<Item = &'a Message>) -> Result<(), String> {
-    let mut open: std::collections::VecDeque<&ToolCall> = std::collections::VecDeque::new();
-    for (index, message) in messages.enumerate() {
-        match message {
-            Message::Tool { tool_call_id, .. } => match open.pop_front() {
-                Some(call) if call.id == *tool_call_id => {}
-                Some(call) => {
-                    return Err(format!("message {index} answers {tool_call_id}, not {}", call.id));
-                }
-                None => return Err(format!("message {index} answers no call")),
-            },
-            Message::User { .. } | Message::Assistant { .. } if !open.is_empty() => {
-                return Err(format!("message {index} comes before the result of {}", open[0].id));
-            }
-            Message::User { .. } => {}
-            Message::Assistant { content, tool_calls, .. } => {
-                if content.is_empty() && tool_calls.is_empty() {
-                    return Err(format!("message {index} is empty"));
-                }
-                open.extend(tool_calls);
-            }
-        }
-    }
-    open.front().map_or(Ok(()), |call| Err(format!("{} has no result", call.id)))
 }
 
 #[cfg(test)]

@@ -68,6 +68,8 @@ pub struct Status {
     pub permissions: Arc<Permissions>,
     pub shown: Arc<Shown>,
     pub message_count: usize,
+    /// The messages up to the end of the last turn that ended.
+    pub settled_count: usize,
     pub should_shutdown: bool,
     pub active_request: Option<RequestId>,
     pub queued: usize,

@@ -39,7 +39,7 @@ pub use confirming::Decided;
 pub use context::{
     Automatic, Compacted, CompactionRules, NotCompacted, SUMMARY_TASK, When, summary_message,
 };
-pub use conversation::{Remembered, check_pairs};
+pub use conversation::Remembered;
 pub use handle::{
     Accepted, AgentHandle, Cancelled, CompactError, Context, Family, Gone, Page, Retire, SendError,
     SendRequest, Status, Unanswered,

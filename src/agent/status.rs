@@ -26,6 +26,7 @@ impl Agent {
             permissions: Arc::clone(&self.permissions),
             shown: Arc::clone(&self.shown),
             message_count: self.messages_durable,
+            settled_count: self.messages_settled,
             should_shutdown: self.should_shutdown,
             active_request: self.running.as_ref().map(|running| running.request.clone()),
             queued: self.queue.len(),

@@ -189,6 +189,11 @@ impl Turn {
         &self.text
     }
 
+    /// What its model said that it used so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
     /// How often the model was asked.
     pub fn iterations(&self) -> u32 {
         self.iterations

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use std::sync::Arc;
 
-use super::super::conversation::check_pairs;
 use super::*;
 use crate::message::ToolMeta;
+use crate::message::check_pairs;
 use crate::policy::Subject;
 
 /// Over random orders of everything that can happen.

@@ -11,6 +11,7 @@ pub mod told; // about agents, to whoever asks
 mod records;
 mod registry;
 mod restore;
+mod sessions; // what is done to saved ones
 mod waits;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
 pub use restore::RestoreError;
+pub use sessions::{Desk, SessionsError, Upto};
 pub use waits::Deadlock;
 
 use crate::agent::{
@@ -42,6 +44,7 @@ use crate::limits::{AUTO_REQUEST_ID_HEX, FAMILIES_AT_ONCE_MAX};
 use crate::policy::ceiling::Yolo;
 use crate::policy::{PolicyError, Presets, normal};
 use crate::provider::Models;
+use crate::session::Directory;
 use crate::store::{Opened, Store};
 use crate::tool::Tools;
 use crate::world::{Fs, Use, World};
@@ -50,10 +53,14 @@ use crate::world::{Fs, Use, World};
 pub struct Pool {
     /// Which agents exist. Held for a few map look-ups at a time; nothing is awaited under it.
     registry: Mutex<Registry<AgentHandle>>,
+    /// Who may do something to the sessions of a name.
+    desk: Desk,
     /// Agents are restored one at a time, so that each is restored once.
     restoring: Semaphore,
     /// One place for whoever makes or ends an agent, all of them for whoever changes permissions.
     families: Arc<Semaphore>,
+    /// Where session files lie.
+    directory: Directory,
     /// What no agent below `yolo` may use, absolute and without links.
     closed: Arc<[PathBuf]>,
     shared: Arc<Shared>,
@@ -91,6 +98,7 @@ impl Pool {
         let Records { opened, hub, logs } = records;
         let Opened { store, residents, budgets, next_number, .. } = opened;
         let accounts = Accounts::restored(budgets, world.clock.now());
+        let directory = Directory::new(world.clone(), ground.home.clone());
         Ok(Arc::new_cyclic(|pool: &Weak<Self>| {
             let shared = Shared {
                 world,
@@ -113,8 +121,10 @@ impl Pool {
             };
             Self {
                 registry: Mutex::new(Registry::new(residents, next_number)),
+                desk: Desk::default(),
                 restoring: Semaphore::new(1),
                 families: Arc::new(Semaphore::new(FAMILIES_AT_ONCE_MAX)),
+                directory,
                 closed,
                 shared: Arc::new(shared),
                 models,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::waits::Waits;
 use crate::agent::Family;
 use crate::id::AgentId;
-use crate::store::{AgentNumber, Resident};
+use crate::store::{AgentNumber, Exported, Resident};
 
 #[derive(Debug)]
 pub struct Registry<A> {
@@ -24,6 +24,8 @@ struct Entry<A> {
     presence: Presence<A>,
     parent: Option<AgentNumber>,
     children: BTreeSet<AgentNumber>,
+    /// Whether its session file follows it.
+    exported: Exported,
 }
 
 /// How far an agent is there. Its id is taken in any case.
@@ -99,10 +101,11 @@ impl<A> Registry<A> {
             waits: Waits::default(),
             stopping: false,
         };
-        for Resident { number, id, parent, .. } in residents {
+        for Resident { number, id, parent, exported, .. } in residents {
             assert!(number < next_number, "no agent has a number that is still to be given");
             let parent = parent.and_then(|parent| registry.by_id.get(&parent).copied());
             registry.add(number, id, parent, Presence::Dormant);
+            registry.set_exported(number, if exported { Exported::Yes } else { Exported::No });
         }
         registry
     }
@@ -118,7 +121,15 @@ impl<A> Registry<A> {
             self.agents.get_mut(&parent).expect("parents are there").children.insert(number);
         }
         self.by_id.insert(id.clone(), number);
-        self.agents.insert(number, Entry { id, presence, parent, children: BTreeSet::new() });
+        let (children, exported) = (BTreeSet::new(), Exported::No);
+        self.agents.insert(number, Entry { id, presence, parent, children, exported });
+    }
+
+    /// Notes whether an agent's session file follows it; of one that is gone there is nothing to note.
+    pub fn set_exported(&mut self, number: AgentNumber, exported: Exported) {
+        if let Some(entry) = self.agents.get_mut(&number) {
+            entry.exported = exported;
+        }
     }
 }
 

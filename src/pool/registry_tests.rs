@@ -144,6 +144,7 @@ fn dormant_agents_keep_their_id_and_family_and_come_back_after_their_ancestors()
         id: id(name),
         parent: parent.map(id),
         depth: 0,
+        exported: false,
     };
     let residents = vec![
         resident(3, "boss", None),

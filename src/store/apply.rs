@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::database::{Counters, Statements, sql};
 use super::journal::Journal;
-use super::{AgentNumber, AgentRecord, Granted, Standing, Write, budgets};
+use super::{AgentNumber, AgentRecord, Granted, Standing, Write, budgets, sessions};
 use crate::event::{Committed, Event};
 use crate::id::{AgentId, RequestId};
 use crate::message::Message;
@@ -67,15 +67,14 @@ impl Change<'_> {
                 self.resolve_confirmation(agent, &id, decision, &by)
             }
             Write::Allowed { agent, more } => self.allow(agent, &more),
-            Write::Standing { agent, standing } => self.run(
-                "UPDATE agents SET standing = ?2, modified_at = ?3 WHERE number = ?1",
-                (sql(agent), text(&standing), Arc::clone(&self.now)),
-            ),
-            Write::ModelSet { agent, model } => self.run(
+            Write::Standing { agent, standing } => self.set_standing(agent, &standing),
+            Write::ModelSet { agent, model } => self.change_recipe(
+                agent,
                 "UPDATE recipes SET recipe = json_set(recipe, '$.model', ?2) WHERE agent = ?1",
                 (sql(agent), model),
             ),
-            Write::PromptSet { agent, prompt } => self.run(
+            Write::PromptSet { agent, prompt } => self.change_recipe(
+                agent,
                 "UPDATE recipes SET recipe = json_set(recipe, '$.system_prompt', ?2, \
                  '$.system_prompt_path', NULL) WHERE agent = ?1",
                 (sql(agent), &*prompt),
@@ -89,15 +88,39 @@ impl Change<'_> {
             ),
             Write::BudgetOpened(budget) => budgets::open(self, &budget),
             Write::Spent { agent, used } => budgets::spend(self, agent, used),
+            Write::Exported { agent, exported } => sessions::set_exported(self, agent, exported),
+            Write::SessionTaken { agent, taken } => sessions::take(self, agent, &taken),
+            Write::LastSession { agent } => sessions::set_last(self, agent),
             Write::Event(event) => self.append_event(event),
         }
+    }
+
+    fn set_standing(&mut self, agent: AgentNumber, standing: &Standing) -> rusqlite::Result<()> {
+        let now = Arc::clone(&self.now);
+        self.run(
+            "UPDATE agents SET standing = ?2, modified_at = ?3 WHERE number = ?1",
+            (sql(agent), text(standing), now),
+        )
+    }
+
+    /// What an agent is made from changes with it: the older of two records must not win.
+    fn change_recipe(
+        &mut self,
+        agent: AgentNumber,
+        update: &'static str,
+        params: impl rusqlite::Params,
+    ) -> rusqlite::Result<()> {
+        let now = Arc::clone(&self.now);
+        self.run("UPDATE agents SET modified_at = ?2 WHERE number = ?1", (sql(agent), now))?;
+        self.run(update, params)
     }
 
     /// Each member as a whole: one that is an object is replaced, not merged.
     fn set_permissions(&mut self, agent: AgentNumber, granted: &Granted) -> rusqlite::Result<()> {
         let granted = serde_json::to_value(granted).expect("what we keep has only string keys");
         for (member, value) in granted.as_object().expect("it is a struct") {
-            self.run(
+            self.change_recipe(
+                agent,
                 "UPDATE recipes SET recipe = json_set(recipe, '$.' || ?2, json(?3)) \
                  WHERE agent = ?1",
                 (sql(agent), member, value.to_string()),
@@ -145,6 +168,8 @@ impl Change<'_> {
         self.run("DELETE FROM requests WHERE agent = ?1", number)?;
         self.run("DELETE FROM tool_calls WHERE agent = ?1", number)?;
         self.run("DELETE FROM confirmations WHERE agent = ?1", number)?;
+        self.run("DELETE FROM last_session WHERE agent = ?1", number)?;
+        sessions::forget(self, agent)?;
         budgets::fold(self, agent)
     }
 

@@ -32,6 +32,7 @@ mod ledger; // the database, and what must be true of it
 mod read; // what was written
 mod recovery; // what the last server left open
 mod schema; // tables, and how they came to be
+mod sessions; // what belongs to session files
 mod write; // what can be written
 mod writer; // the task with the queue
 
@@ -55,6 +56,7 @@ pub use error::{Fault, StoreError};
 pub use journal::Kept;
 pub use read::{ConfirmationRecord, Loaded, Opening, RequestRecord, Resident};
 pub use recovery::Closed;
+pub use sessions::{Exported, Listing, SessionRow, StoredSession, TakenSession};
 pub use write::{AgentNumber, AgentRecord, ConfirmationAsked, Granted, Recipe, Standing, Write};
 
 use ledger::Ledger;
@@ -193,6 +195,21 @@ impl Store {
     pub async fn events(&self, of: &Scope, after: Seq) -> Result<Page, StoreError> {
         let of = of.clone();
         self.read(move |connection| journal::page(connection, &of, after)).await
+    }
+
+    /// All of an agent's session but its messages; also of a temporary one that ended with its server.
+    pub async fn session(&self, agent: AgentNumber) -> Result<Option<SessionRow>, StoreError> {
+        self.read(move |connection| sessions::row(connection, agent)).await
+    }
+
+    /// The sessions that are only here, in order of number.
+    pub async fn sessions(&self, listing: Listing) -> Result<Vec<StoredSession>, StoreError> {
+        self.read(move |connection| sessions::list(connection, listing)).await
+    }
+
+    /// The agent whose stream a terminal opened last, unless it was destroyed since.
+    pub async fn last_session(&self) -> Result<Option<AgentNumber>, StoreError> {
+        self.read(sessions::last).await
     }
 
     /// Of the last commit, without waiting. It is set before that commit's events are published.

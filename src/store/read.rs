@@ -17,6 +17,8 @@ pub struct Resident {
     pub id: AgentId,
     pub parent: Option<AgentId>,
     pub depth: u32,
+    /// Whether its session file follows it.
+    pub exported: bool,
 }
 
 /// All that is needed to restore an agent.
@@ -60,11 +62,12 @@ pub struct ConfirmationRecord {
 
 /// The dormant agents, in order of number.
 pub(super) fn residents(connection: &Connection) -> rusqlite::Result<Vec<Resident>> {
-    let sql = "SELECT number, id, parent, depth FROM agents \
+    let sql = "SELECT number, id, parent, depth, exported FROM agents \
                WHERE session_status = 'dormant' ORDER BY number";
     let row = |row: &Row<'_>| {
         let (id, parent) = (agent_id(row, 1)?, optional_agent_id(row, 2)?);
-        Ok(Resident { number: number(row, 0)?, id, parent, depth: row.get(3)? })
+        let (depth, exported) = (row.get(3)?, row.get(4)?);
+        Ok(Resident { number: number(row, 0)?, id, parent, depth, exported })
     };
     connection.prepare_cached(sql)?.query_map((), row)?.collect()
 }
@@ -193,7 +196,7 @@ pub(super) fn agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<AgentId
     AgentId::parse(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
 
-fn optional_agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<AgentId>> {
+pub(super) fn optional_agent_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<AgentId>> {
     let found = row.get_ref(column)?.as_str_or_null()?.is_some();
     found.then(|| agent_id(row, column)).transpose()
 }

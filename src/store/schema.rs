@@ -5,7 +5,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Migration `n` makes version `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /// The newest version there is.
 pub(super) fn known() -> u32 {
@@ -141,6 +141,18 @@ CREATE TABLE budgets (
     gone_tokens INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX budgets_parent ON budgets (parent) WHERE parent IS NOT NULL;
+";
+
+/// `exported` has agents whose session file follows them, since they were saved or loaded once.
+/// `session_members` has what stood in their files besides what we know; `last_session` has the agent
+/// whose stream a terminal opened last.
+const VERSION_4: &str = "
+ALTER TABLE agents ADD COLUMN exported INTEGER NOT NULL DEFAULT 0 CHECK (exported IN (0, 1));
+CREATE TABLE session_members (agent INTEGER PRIMARY KEY, members TEXT NOT NULL) STRICT;
+CREATE TABLE last_session (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    agent INTEGER NOT NULL
+) STRICT;
 ";
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::sessions::{Exported, TakenSession};
 use crate::choice::Choice;
 use crate::event::Event;
 use crate::id::{AgentId, ConfirmId, RequestId};
-use crate::message::Message;
+use crate::message::{Message, Usage};
 use crate::policy::budget::{KeptBudget, Used};
 use crate::policy::{Allowances, Rights};
 
@@ -120,6 +121,20 @@ pub enum Write {
         agent: AgentNumber,
         used: Used,
     },
+    /// The agent's session file follows it from now on, or no longer does.
+    Exported {
+        agent: AgentNumber,
+        exported: Exported,
+    },
+    /// The agent has what stands in a session, in place of what it had. Its requests stay known.
+    SessionTaken {
+        agent: AgentNumber,
+        taken: Box<TakenSession>,
+    },
+    /// What is called the last session is this agent's from now on.
+    LastSession {
+        agent: AgentNumber,
+    },
     /// A durable event; it gets its `seq` in the transaction.
     Event(Event),
 }
@@ -192,4 +207,7 @@ pub struct Standing {
     pub last_iteration_count: u32,
     /// ISO 8601, UTC.
     pub last_action_at: Option<Arc<str>>,
+    /// Of all its turns, as far as its models told it.
+    #[serde(default)]
+    pub token_usage: Usage,
 }

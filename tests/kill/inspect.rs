@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nexus3::agent::check_pairs;
+use nexus3::message::check_pairs;
 use nexus3::client::{ClientError, NexusClient};
 use nexus3::event::{Event, What};
 use nexus3::id::{AgentId, RequestId};

@@ -2,6 +2,7 @@
 
 use nexus3::hub::Scope;
 use nexus3::limits::{EVENTS_PAGE_MAX, MESSAGES_LOADED_MAX, STREAM_BUFFER_BYTES_MAX};
+use nexus3::message::Usage;
 use nexus3::store::{Opening, RequestRecord, Resident, Standing, Write};
 
 use super::support::{
@@ -16,6 +17,7 @@ fn an_agent_is_loaded_as_it_was_written() {
         halted_at_iteration_limit: true,
         last_iteration_count: 100,
         last_action_at: Some("2025-01-01T00:00:01.000Z".into()),
+        token_usage: Usage { input_tokens: 3, output_tokens: 2 },
     };
     let conversation = [user("hi"), calls(&["c1"]), result("c1", "done"), calls(&[])];
     machine.serve(async |opened, _| {
@@ -36,9 +38,11 @@ fn an_agent_is_loaded_as_it_was_written() {
         assert_eq!(opened.store.load(3, MESSAGES_LOADED_MAX).await.expect("read"), None);
     });
     machine.serve(async |opened, _| {
+        let (a, b) = (agent_id("a"), agent_id("b"));
+        let (parent, exported) = (Some(a.clone()), false);
         let residents = [
-            Resident { number: 1, id: agent_id("a"), parent: None, depth: 0 },
-            Resident { number: 2, id: agent_id("b"), parent: Some(agent_id("a")), depth: 1 },
+            Resident { number: 1, id: a, parent: None, depth: 0, exported },
+            Resident { number: 2, id: b, parent, depth: 1, exported },
         ];
         assert_eq!(opened.residents, residents);
         let loaded =

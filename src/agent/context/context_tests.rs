@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::agent::check_pairs;
 use crate::agent::conversation::{Conversation, Remembered};
+use crate::message::check_pairs;
 use crate::message::{ToolCall, ToolDefinition, Usage};
 use crate::provider::{ModelStream, Provider, Secrets};
 

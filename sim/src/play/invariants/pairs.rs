@@ -1,7 +1,7 @@
 //! The invariant `pairs`: every tool call in every conversation has exactly one result, in order. In
 //! each model request as it arrived, and in what the server at rest says.
 
-use nexus3::agent::check_pairs;
+use nexus3::message::check_pairs;
 
 use super::{Check, End, Invariant, Observation, Seen, conversation};
 

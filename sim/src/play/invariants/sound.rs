@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use nexus3::agent::check_pairs;
 use nexus3::limits::REQUESTS_KEPT_MAX;
+use nexus3::message::check_pairs;
 
 use crate::play::kept::{Kept, KeptAgent, KeptEvent, KeptRequest};
 
