@@ -307,6 +307,16 @@ pub const CLIENT_CALL_MAX: Duration = Duration::from_mins(1);
 pub const CLIENT_ANSWER_BYTES_MAX: usize = 64 * MIB;
 /// An event stream on which nothing comes for this long is dead.
 pub const CLIENT_STREAM_SILENCE_MAX: Duration = Duration::from_secs(45);
+/// A send that has no answer by then is asked for.
+pub const CLIENT_ASK_AFTER: Duration = Duration::from_secs(30);
+pub const CLIENT_ASK_EVERY: Duration = Duration::from_secs(15);
+/// A server that broke a connection may be starting again.
+pub const CLIENT_ASK_AFTER_LOSS: Duration = Duration::from_secs(1);
+/// Before a lost stream is opened again; twice as long with each attempt.
+pub const CLIENT_REOPEN_AFTER: Duration = Duration::from_millis(250);
+pub const CLIENT_REOPEN_AFTER_MAX: Duration = Duration::from_secs(5);
+pub const IN_PROCESS_WIRE_BYTES: usize = 64 * KIB;
+pub const IN_PROCESS_BACKLOG_MAX: usize = 128;
 
 // Files.
 pub const CONFIG_BYTES_MAX: u64 = MIB as u64;

@@ -129,7 +129,7 @@ async fn every_method_gives_what_its_schema_says() {
     let document = document(&server.client).await;
     let mut called = BTreeSet::new();
     // Somebody is there who could confirm something.
-    let _confirmer = server.client.events(None, None).await.expect("a stream opens");
+    let _confirmer = server.client.open_events(None, None).await.expect("a stream opens");
     for (name, agent, mut params) in samples() {
         called.insert(name.to_owned());
         let methods = document["methods"].as_array().expect("methods are listed");

@@ -85,7 +85,7 @@ impl Host {
         };
         let server = Server::bind(world.clone(), settings).await.expect("the disk is fine now");
         let token = server.token().cloned();
-        let client = NexusClient::new(Arc::clone(&world.net), server.address(), token);
+        let client = NexusClient::on(&world, server.address(), token);
         Running { client, signals, serving: tokio::spawn(server.run()) }
     }
 
@@ -203,7 +203,7 @@ async fn conversations(client: &NexusClient) -> BTreeMap<AgentId, Vec<Arc<Messag
 
 /// Every kept event, read by cursor.
 async fn journal(client: &NexusClient, last: Seq) -> Vec<Event> {
-    let mut events = client.events(None, Some(0)).await.expect("the stream opens");
+    let mut events = client.open_events(None, Some(0)).await.expect("the stream opens");
     let mut read: Vec<Event> = Vec::new();
     while read.last().and_then(|event| event.seq) != Some(last) {
         let event = timeout(Duration::from_mins(1), events.next()).await.expect("there is more");
@@ -255,7 +255,8 @@ async fn survive(seed: u64) {
 
 /// The number of the newest event, as a cursor above it tells.
 async fn last_seq(client: &NexusClient) -> Seq {
-    let Err(ClientError::Refused { error, .. }) = client.events(None, Some(Seq::MAX)).await else {
+    let Err(ClientError::Refused { error, .. }) = client.open_events(None, Some(Seq::MAX)).await
+    else {
         panic!("no event has this number");
     };
     error.message.rsplit(' ').next().and_then(|number| number.parse().ok()).expect("it says which")

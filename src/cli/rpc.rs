@@ -192,7 +192,7 @@ pub async fn run(world: &World, arguments: Arguments) -> Result<(), Failed> {
         Ok(token) => token,
         Err(error) => return Err(Failed::Authentication(error.into())),
     };
-    let client = NexusClient::new(Arc::clone(&world.net), address, token).named("cli");
+    let client = NexusClient::on(world, address, token).named("cli");
     command.run(world, &client, server.json).await
 }
 
@@ -435,7 +435,8 @@ fn failed(error: ClientError) -> Failed {
         ClientError::Timeout { .. }
         | ClientError::Protocol { .. }
         | ClientError::Refused { .. }
-        | ClientError::Rpc { .. } => Failed::Other(error.into()),
+        | ClientError::Rpc { .. }
+        | ClientError::Unnamed => Failed::Other(error.into()),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Events as they happen: one stream on one connection, read record by record.
-//! It never reconnects by itself; whoever does goes on with the `seq` of the last durable event.
+//! It never reconnects; `following` does, with the `seq` of the last durable event.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -37,8 +37,9 @@ impl std::fmt::Debug for EventStream {
 }
 
 impl NexusClient {
-    /// Opens the stream of an agent, or of everything: what is kept after a cursor, then live.
-    pub async fn events(
+    /// Opens one stream of an agent, or of everything: what is kept after a cursor, then live. It ends
+    /// with its connection; see [`NexusClient::events`] for one that comes back.
+    pub async fn open_events(
         &self,
         agent: Option<&AgentId>,
         after: Option<Seq>,

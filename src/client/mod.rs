@@ -1,9 +1,20 @@
 //! The client library: every method of the server and its events, typed, over any world's network.
-//! It speaks plain HTTP to loopback and opens a connection per call; it never retries by itself.
+//! It speaks plain HTTP to loopback and opens a connection per call. Only two things are tried again:
+//! a `send` whose answer does not come, by its request id, and a lost stream of events, by its cursor.
+//!
+//! The network is the trait [`Net`]: sockets of the machine, the simulation's, or [`InProcess`], which
+//! leads to a server in the same process, past every check that a socket leads past.
 
 mod arriving;
 mod detect;
 mod events;
+mod following;
+mod in_process;
+mod methods;
+mod sending;
+mod splice;
+#[cfg(test)]
+mod stage_tests;
 mod token;
 
 use std::net::SocketAddr;
@@ -23,23 +34,15 @@ use tokio::time::timeout;
 use arriving::Arriving;
 pub use detect::Detection;
 pub use events::EventStream;
+pub use following::Events;
+pub use in_process::InProcess;
 pub use token::{TokenError, find_token};
 
-use crate::id::{AgentId, RequestId};
+use crate::id::AgentId;
 use crate::limits::{CLIENT_CALL_MAX, CLIENT_CONNECT_MAX, TIMEOUT_SECONDS_MAX};
-use crate::rpc::method::{
-    Call, CancelParams, CancelResult, CompactParams, CompactResult, ConfirmParams, ConfirmResult,
-    ContextResult, CreateAgentParams, CreateAgentResult, DestroyAgentParams, DestroyAgentResult,
-    ExplainPermissionParams, ExplainPermissionResult, GetMessagesParams, GetMessagesResult,
-    GetModelResult, GetPermissionsResult, GetRequestParams, GetRequestResult,
-    GetSystemPromptResult, GetTokensResult, ListAgentsResult, ListConfirmationsResult, Method,
-    NoParams, OpenRpc, Scope, SendParams, SendResult, SetCwdParams, SetCwdResult, SetModelParams,
-    SetModelResult, SetPermissionsParams, SetPermissionsResult, SetSystemPromptParams,
-    SetSystemPromptResult, ShutdownResult, ShutdownServerResult, SummariesParams, SummariesResult,
-    call,
-};
+use crate::rpc::method::{Call, Method, Scope};
 use crate::rpc::wire::ErrorObject;
-use crate::world::Net;
+use crate::world::{Chance, Net, World};
 
 #[derive(Clone)]
 pub struct NexusClient {
@@ -47,6 +50,8 @@ pub struct NexusClient {
     address: SocketAddr,
     token: Option<SecretString>,
     name: String,
+    /// Where request ids come from.
+    chance: Option<Arc<dyn Chance>>,
     /// What every request says besides: later ones replace earlier ones of the same name.
     headers: Vec<(String, String)>,
 }
@@ -75,6 +80,9 @@ pub enum ClientError {
     Refused { status: StatusCode, error: ErrorObject },
     #[error("{}", error.message)]
     Rpc { error: ErrorObject },
+    /// A message can only be asked for again by its name.
+    #[error("a send needs a request id: name it, or give the client something to draw one from")]
+    Unnamed,
 }
 
 impl ClientError {
@@ -87,14 +95,34 @@ impl ClientError {
             Self::NoServer { .. }
             | Self::Timeout { .. }
             | Self::Protocol { .. }
-            | Self::Rpc { .. } => false,
+            | Self::Rpc { .. }
+            | Self::Unnamed => false,
         }
     }
 }
 
 impl NexusClient {
+    /// A client of the server at `address` in this world.
+    pub fn on(world: &World, address: SocketAddr, token: Option<SecretString>) -> Self {
+        Self::new(Arc::clone(&world.net), address, token).drawing_from(Arc::clone(&world.chance))
+    }
+
+    /// A client that names no message by itself.
     pub fn new(net: Arc<dyn Net>, address: SocketAddr, token: Option<SecretString>) -> Self {
-        Self { net, address, token, name: "client".to_owned(), headers: Vec::new() }
+        let name = "client".to_owned();
+        Self { net, address, token, name, chance: None, headers: Vec::new() }
+    }
+
+    /// Draws the ids of messages that have none.
+    #[must_use]
+    pub fn drawing_from(mut self, chance: Arc<dyn Chance>) -> Self {
+        self.chance = Some(chance);
+        self
+    }
+
+    /// Where its server is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Names this client in messages and logs.
@@ -115,164 +143,6 @@ impl NexusClient {
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
-    }
-
-    pub async fn create_agent(
-        &self,
-        params: &CreateAgentParams,
-    ) -> Result<CreateAgentResult, ClientError> {
-        self.call::<call::CreateAgent>(None, params).await
-    }
-
-    pub async fn destroy_agent(
-        &self,
-        params: &DestroyAgentParams,
-    ) -> Result<DestroyAgentResult, ClientError> {
-        self.call::<call::DestroyAgent>(None, params).await
-    }
-
-    pub async fn list_agents(&self) -> Result<ListAgentsResult, ClientError> {
-        self.call::<call::ListAgents>(None, &NoParams {}).await
-    }
-
-    pub async fn get_agent_summaries(
-        &self,
-        params: &SummariesParams,
-    ) -> Result<SummariesResult, ClientError> {
-        self.call::<call::GetAgentSummaries>(None, params).await
-    }
-
-    pub async fn shutdown_server(&self) -> Result<ShutdownServerResult, ClientError> {
-        self.call::<call::ShutdownServer>(None, &NoParams {}).await
-    }
-
-    pub async fn discover(&self) -> Result<OpenRpc, ClientError> {
-        self.call::<call::Discover>(None, &NoParams {}).await
-    }
-
-    pub async fn send(
-        &self,
-        agent: &AgentId,
-        params: &SendParams,
-    ) -> Result<SendResult, ClientError> {
-        self.call::<call::Send>(Some(agent), params).await
-    }
-
-    pub async fn cancel(
-        &self,
-        agent: &AgentId,
-        request_id: Option<RequestId>,
-    ) -> Result<CancelResult, ClientError> {
-        self.call::<call::Cancel>(Some(agent), &CancelParams { request_id }).await
-    }
-
-    pub async fn get_request(
-        &self,
-        agent: &AgentId,
-        request_id: RequestId,
-    ) -> Result<GetRequestResult, ClientError> {
-        self.call::<call::GetRequest>(Some(agent), &GetRequestParams { request_id }).await
-    }
-
-    pub async fn get_tokens(&self, agent: &AgentId) -> Result<GetTokensResult, ClientError> {
-        self.call::<call::GetTokens>(Some(agent), &NoParams {}).await
-    }
-
-    pub async fn get_context(&self, agent: &AgentId) -> Result<ContextResult, ClientError> {
-        self.call::<call::GetContext>(Some(agent), &NoParams {}).await
-    }
-
-    pub async fn get_messages(
-        &self,
-        agent: &AgentId,
-        params: &GetMessagesParams,
-    ) -> Result<GetMessagesResult, ClientError> {
-        self.call::<call::GetMessages>(Some(agent), params).await
-    }
-
-    pub async fn get_model(&self, agent: &AgentId) -> Result<GetModelResult, ClientError> {
-        self.call::<call::GetModel>(Some(agent), &NoParams {}).await
-    }
-
-    pub async fn set_model(
-        &self,
-        agent: &AgentId,
-        model: &str,
-    ) -> Result<SetModelResult, ClientError> {
-        let params = SetModelParams { model: model.to_owned() };
-        self.call::<call::SetModel>(Some(agent), &params).await
-    }
-
-    pub async fn compact(
-        &self,
-        agent: &AgentId,
-        params: &CompactParams,
-    ) -> Result<CompactResult, ClientError> {
-        self.call::<call::Compact>(Some(agent), params).await
-    }
-
-    pub async fn get_system_prompt(
-        &self,
-        agent: &AgentId,
-    ) -> Result<GetSystemPromptResult, ClientError> {
-        self.call::<call::GetSystemPrompt>(Some(agent), &NoParams {}).await
-    }
-
-    pub async fn set_system_prompt(
-        &self,
-        agent: &AgentId,
-        system_prompt: &str,
-    ) -> Result<SetSystemPromptResult, ClientError> {
-        let params = SetSystemPromptParams { system_prompt: system_prompt.to_owned() };
-        self.call::<call::SetSystemPrompt>(Some(agent), &params).await
-    }
-
-    /// Answers a confirmation; the first answer wins.
-    pub async fn confirm(
-        &self,
-        agent: &AgentId,
-        params: &ConfirmParams,
-    ) -> Result<ConfirmResult, ClientError> {
-        self.call::<call::Confirm>(Some(agent), params).await
-    }
-
-    pub async fn list_confirmations(
-        &self,
-        agent: &AgentId,
-    ) -> Result<ListConfirmationsResult, ClientError> {
-        self.call::<call::ListConfirmations>(Some(agent), &NoParams {}).await
-    }
-
-    pub async fn set_cwd(&self, agent: &AgentId, cwd: &str) -> Result<SetCwdResult, ClientError> {
-        let params = SetCwdParams { cwd: cwd.to_owned() };
-        self.call::<call::SetCwd>(Some(agent), &params).await
-    }
-
-    pub async fn get_permissions(
-        &self,
-        agent: &AgentId,
-    ) -> Result<GetPermissionsResult, ClientError> {
-        self.call::<call::GetPermissions>(Some(agent), &NoParams {}).await
-    }
-
-    pub async fn set_permissions(
-        &self,
-        agent: &AgentId,
-        params: &SetPermissionsParams,
-    ) -> Result<SetPermissionsResult, ClientError> {
-        self.call::<call::SetPermissions>(Some(agent), params).await
-    }
-
-    pub async fn explain_permission(
-        &self,
-        agent: &AgentId,
-        params: &ExplainPermissionParams,
-    ) -> Result<ExplainPermissionResult, ClientError> {
-        self.call::<call::ExplainPermission>(Some(agent), params).await
-    }
-
-    pub async fn shutdown(&self, agent: &AgentId) -> Result<ShutdownResult, ClientError> {
-        self.call::<call::Shutdown>(Some(agent), &NoParams {}).await
     }
 
     /// Calls any method by its type. `agent` is needed for agents' methods, and only for them.

@@ -5,7 +5,6 @@ mod home;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use nexus3::client::NexusClient;
 use nexus3::config::Config;
@@ -34,7 +33,7 @@ impl Running {
         let settings = settings(&home, config, yolo);
         let server = Server::bind(world.clone(), settings).await.expect("the server starts");
         let address = server.address();
-        let client = NexusClient::new(Arc::clone(&world.net), address, server.token().cloned());
+        let client = NexusClient::on(&world, address, server.token().cloned());
         let token_path = server.token_path().expect("there is a token").to_owned();
         let serving = tokio::spawn(server.run());
         Self { client: client.named("test"), address, home, token_path, serving }

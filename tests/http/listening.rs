@@ -33,7 +33,7 @@ async fn opened(answer: &[u8]) -> (Result<EventStream, ClientError>, Box<dyn Str
         stream.write_all(answer).await.expect("it reads");
         stream
     };
-    tokio::join!(client.events(None, Some(7)), serving)
+    tokio::join!(client.open_events(None, Some(7)), serving)
 }
 
 fn chunk(text: &str) -> Vec<u8> {

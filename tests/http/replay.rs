@@ -95,7 +95,7 @@ async fn start(journal: Kept) -> Served {
     let address = "127.0.0.1:1".parse().expect("it is an address");
     let listener = world.net.bind(address).await.expect("the net is ours");
     tokio::spawn(serve(listener, Arc::new(service), 100, CancellationToken::new()));
-    let client = NexusClient::new(Arc::clone(&world.net), address, None);
+    let client = NexusClient::on(&world, address, None);
     for id in ["a", "b"] {
         let params: CreateAgentParams =
             serde_json::from_value(json!({"agent_id": id})).expect("they are params");
@@ -121,7 +121,7 @@ impl Served {
     }
 
     async fn open(&self, of: Option<&str>, after: Option<Seq>) -> Result<EventStream, ClientError> {
-        self.client.events(of.map(agent).as_ref(), after).await
+        self.client.open_events(of.map(agent).as_ref(), after).await
     }
 }
 
@@ -195,7 +195,7 @@ async fn the_stream_of_an_agent_that_is_gone_has_what_is_kept_and_ends() {
     let never = (404, -32602, "Agent not found: never".to_owned());
     assert_eq!(refused(server.open(Some("never"), Some(0)).await), never);
     let as_a = server.client.clone().acting_as(&agent("a"));
-    let foreign = refused(as_a.events(Some(&agent("gone")), Some(0)).await);
+    let foreign = refused(as_a.open_events(Some(&agent("gone")), Some(0)).await);
     assert_eq!((foreign.0, foreign.1), (403, -32003));
 }
 

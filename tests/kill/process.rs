@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -58,7 +57,7 @@ impl Process {
         let world = world();
         let token = find_token(&world, home, port, None).expect("its token can be read");
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let client = NexusClient::new(Arc::clone(&world.net), address, token);
+        let client = NexusClient::on(&world, address, token);
         Self { child, client, seconds, rest: Some(rest) }
     }
 

@@ -21,7 +21,7 @@ impl Watcher {
 
     /// Reads until the stream breaks with its server.
     pub async fn follow(&mut self, client: NexusClient) {
-        let Ok(mut stream) = client.events(None, Some(self.cursor())).await else {
+        let Ok(mut stream) = client.open_events(None, Some(self.cursor())).await else {
             return;
         };
         while let Some(Ok(event)) = stream.next().await {
@@ -57,7 +57,10 @@ pub async fn kept_until_created(client: &NexusClient, agent: &AgentId) -> Vec<Ev
 }
 
 async fn open(client: &NexusClient, after: Seq) -> EventStream {
-    client.events(None, Some(after)).await.expect("the stream opens with a cursor that was seen")
+    client
+        .open_events(None, Some(after))
+        .await
+        .expect("the stream opens with a cursor that was seen")
 }
 
 async fn durable_until_created(stream: &mut EventStream, agent: &AgentId) -> Vec<Event> {

@@ -4,7 +4,6 @@ use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use nexus3::client::NexusClient;
 use nexus3::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
@@ -84,7 +83,7 @@ async fn the_traffic_is_in_the_raw_log_and_no_secret_is() {
     };
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");
     let token = server.token().expect("there is one").clone();
-    let client = NexusClient::new(Arc::clone(&world.net), server.address(), Some(token.clone()));
+    let client = NexusClient::on(&world, server.address(), Some(token.clone()));
     let serving = tokio::spawn(server.run());
     let create =
         CreateAgentParams { agent_id: Some("w1".to_owned()), ..CreateAgentParams::default() };

@@ -4,7 +4,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
 use nexus3::client::{NexusClient, find_token};
 use nexus3::id::AgentId;
@@ -53,7 +52,7 @@ impl Server {
         let world = real::world().expect("the machine opens");
         let token = find_token(&world, &home, port, None).expect("its token can be read");
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let client = NexusClient::new(Arc::clone(&world.net), address, token);
+        let client = NexusClient::on(&world, address, token);
         Self { child, client, base }
     }
 

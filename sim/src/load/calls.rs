@@ -7,7 +7,7 @@ use std::time::Duration;
 use nexus3::client::NexusClient;
 use nexus3::id::AgentId;
 use nexus3::rpc::caller::{Caller, ClientName};
-use nexus3::rpc::method::{CreateAgentParams, Method, SendParams, SendResult};
+use nexus3::rpc::method::{CreateAgentParams, Method, SendParams, SendResult, call};
 use nexus3::rpc::{Reply, Rpc, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -110,7 +110,8 @@ impl Door {
         let params = SendParams { content, ..SendParams::default() };
         match self {
             Self::Http(client) => {
-                client.send(agent, &params).await.map_err(|error| error.to_string())
+                let sent = client.call::<call::Send>(Some(agent), &params).await;
+                sent.map_err(|error| error.to_string())
             }
             Self::Direct(rpc) => {
                 ask(rpc, Target::Agent(agent.as_str()), Method::Send, &params).await

@@ -365,7 +365,8 @@ pub fn failed(error: ClientError) -> Done {
         }
         ClientError::NoServer { .. }
         | ClientError::Timeout { .. }
-        | ClientError::Protocol { .. } => Done::Unanswered,
+        | ClientError::Protocol { .. }
+        | ClientError::Unnamed => Done::Unanswered,
     }
 }
 

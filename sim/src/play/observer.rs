@@ -67,7 +67,7 @@ impl Observer {
             let token = self.server.process().token.clone();
             let net = Arc::new(TurmoilNet::default());
             let client = NexusClient::new(net, self.address, token).named("observer");
-            match client.events(None, cursor).await {
+            match client.open_events(None, cursor).await {
                 Ok(stream) => self.read(stream, number, &mut cursor).await,
                 // A server that forgot what it told: `events` says so, and what comes is heard.
                 Err(ClientError::Refused { .. }) => cursor = None,

@@ -80,7 +80,7 @@ impl Streamer {
         for (name, value) in &watch.headers {
             client = client.with_header(name, value);
         }
-        let stream = client.events(agent.as_ref(), after).await.map_err(client::failed)?;
+        let stream = client.open_events(agent.as_ref(), after).await.map_err(client::failed)?;
         Ok((stream, after))
     }
 
