@@ -296,7 +296,7 @@ pub const SHORTENING_GUESSES_MAX: u32 = 6;
 pub const PROMPT_FILE_BYTES_MAX: usize = 64 * KIB;
 pub const PROMPT_FILES_BYTES_MAX: usize = 256 * KIB;
 /// Directories between a repository's root and a working directory that are looked into.
-pub const PROMPT_DIRS_MAX: usize = 64;
+pub const PROJECT_DIRS_MAX: usize = 64;
 
 // Stopping.
 pub const SHUTDOWN_GRACE_SECONDS: f64 = 10.0;
@@ -322,6 +322,9 @@ pub const IN_PROCESS_BACKLOG_MAX: usize = 128;
 pub const CONFIG_BYTES_MAX: u64 = MIB as u64;
 /// Problems of one configuration file that are told in one go.
 pub const CONFIG_PROBLEMS_MAX: usize = 50;
+
+/// The list of trusted projects.
+pub const TRUSTED_BYTES_MAX: u64 = 4 * MIB as u64;
 
 // Edits of files.
 /// What an edit may make of a file: as much as is read of one.

@@ -7,8 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::config::directories;
 use crate::event::iso;
-use crate::limits::{PROMPT_DIRS_MAX, PROMPT_FILE_BYTES_MAX, PROMPT_FILES_BYTES_MAX};
+use crate::limits::{PROMPT_FILE_BYTES_MAX, PROMPT_FILES_BYTES_MAX};
 use crate::policy::Permissions;
 use crate::world::{Access, Fs, World};
 
@@ -38,7 +39,7 @@ struct Layer {
 pub fn layered(world: &World, home: &Path, permissions: &Permissions) -> Layered {
     let fs = world.fs.as_ref();
     let cwd = permissions.grant().cwd.as_path();
-    let dirs = project(fs, cwd);
+    let dirs = directories(fs, cwd);
     let root = dirs.last().copied().unwrap_or(cwd);
     let is_open = |path: &Path| {
         let above = permissions.ceiling();
@@ -74,16 +75,6 @@ pub fn layered(world: &World, home: &Path, permissions: &Permissions) -> Layered
     let built_in = std::iter::once(BUILT_IN.to_owned());
     let text = built_in.chain(instructions).chain([environment]).collect::<Vec<_>>().join("\n");
     Layered { text: text.into(), path }
-}
-
-/// The directories from `cwd` up to the root of its repository; `cwd` alone where it is in none.
-fn project<'a>(fs: &dyn Fs, cwd: &'a Path) -> Vec<&'a Path> {
-    let is_root = |dir: &Path| fs.dir(dir).and_then(|dir| dir.stat(Path::new(".git"))).is_ok();
-    let up: Vec<&Path> = cwd.ancestors().take(PROMPT_DIRS_MAX).collect();
-    match up.iter().position(|dir| is_root(dir)) {
-        Some(root) => up[..=root].to_vec(),
-        None => vec![cwd],
-    }
 }
 
 /// The file `name` of a directory. A link may lead to another file that is open, and nowhere else: a

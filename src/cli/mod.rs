@@ -6,6 +6,7 @@
 mod output;
 mod rpc;
 mod serve;
+mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,6 +39,7 @@ struct Arguments {
 enum Command {
     Serve(serve::Arguments),
     Rpc(Box<rpc::Arguments>),
+    Trust(trust::Arguments),
     /// Started by the server for each program of its agents, by nobody else.
     #[command(name = SUPERVISOR_COMMAND, hide = true)]
     Supervise,
@@ -47,6 +49,7 @@ enum Command {
 enum Lasting {
     Serve(serve::Arguments),
     Rpc(Box<rpc::Arguments>),
+    Trust(trust::Arguments),
 }
 
 /// How a command can fail, by exit code.
@@ -74,6 +77,7 @@ pub fn main() -> ExitCode {
         Command::Supervise => return supervise(),
         Command::Serve(arguments) => Lasting::Serve(arguments),
         Command::Rpc(arguments) => Lasting::Rpc(arguments),
+        Command::Trust(arguments) => Lasting::Trust(arguments),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -96,6 +100,7 @@ async fn run(command: Lasting) -> Result<(), Failed> {
     let world = crate::world::real::world()?;
     match command {
         Lasting::Serve(arguments) => serve::run(world, arguments).await,
+        Lasting::Trust(arguments) => Ok(trust::run(&world, &arguments)?),
         Lasting::Rpc(arguments) => tokio::select! {
             // An answer that has come is shown, whatever the person does.
             biased;

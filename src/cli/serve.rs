@@ -114,7 +114,7 @@ fn configuration(world: &World, home: &Path, arguments: &Arguments) -> anyhow::R
         keys: &["server", "port"],
         value: port.to_string(),
     });
-    let Loaded { config, notices } = config::gather(world, base, port.into_iter().collect())?;
+    let Loaded { config, notices } = config::gather(world, home, base, port.into_iter().collect())?;
     for notice in notices {
         output::note(format_args!("warning: {notice}"));
     }

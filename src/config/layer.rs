@@ -2,10 +2,13 @@
 //! are together. Files and variables come from the world; what they mean is for the readers.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::words::shown_key;
-use super::{Config, ConfigError, Source, environment, load};
+use super::load::Read;
+use super::project::{Mcp, Project};
+use super::trust::{Standing, Trusted, reason};
+use super::words::{shell_word, shown_key};
+use super::{Config, ConfigError, Source, environment, load, project};
 use crate::world::{Fs, World};
 
 /// One of the texts that a configuration is made of.
@@ -19,6 +22,8 @@ pub(super) struct Layer {
 pub(super) enum Form {
     /// An object with keys: JSON with comments.
     File,
+    /// The same, of a project that anybody can have written.
+    Project { standing: Standing },
     /// The value of one key: JSON, else text.
     Value { keys: Vec<String> },
 }
@@ -36,7 +41,26 @@ pub struct Flag {
 /// Something that was left out of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    UnknownVariable { name: String, part: String, hint: String },
+    UnknownVariable {
+        name: String,
+        part: String,
+        hint: String,
+    },
+    /// What of a project does not count.
+    Untrusted {
+        dir: PathBuf,
+        what: Vec<String>,
+        standing: Standing,
+    },
+    /// A project's files that cannot be read as they lie there.
+    Unreadable {
+        path: PathBuf,
+        reason: String,
+    },
+    /// Nobody is trusted, because the list cannot be used.
+    NoTrust {
+        reason: String,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -47,6 +71,22 @@ impl fmt::Display for Notice {
                 "ignored the environment variable {name}: there is no key `{}` ({hint})",
                 shown_key(part)
             ),
+            Self::Untrusted { dir, what, standing } => {
+                let why = match standing {
+                    Standing::Changed => "changed since they were trusted",
+                    Standing::Unknown | Standing::Trusted => "not trusted",
+                };
+                let (what, dir) = (what.join(", "), shell_word(dir));
+                write!(
+                    f,
+                    "ignored {what} of the project {dir}, {why}: read its .nexus3, then run \
+                     `nexus3 trust {dir}`"
+                )
+            }
+            Self::Unreadable { path, reason } => {
+                write!(f, "ignored {}: {reason}", shell_word(path))
+            }
+            Self::NoTrust { reason } => write!(f, "no project is trusted: {reason}"),
         }
     }
 }
@@ -70,22 +110,82 @@ pub fn base(fs: &dyn Fs, home: &Path, given: Option<&Path>) -> Result<Option<Sou
     }
 }
 
-/// The configuration of a server that is started in this world: the base, what the environment says,
-/// and the flags, each over those before.
+/// The configuration of a server that is started in this world: the base, the files of the project
+/// around the working directory, what the environment says, and the flags, each over those before.
 pub fn gather(
     world: &World,
+    home: &Path,
     base: Option<Source>,
     flags: Vec<Flag>,
 ) -> Result<Loaded, ConfigError> {
     let mut notices = Vec::new();
-    let file = |source| Layer { source, form: Form::File };
-    let mut layers: Vec<Layer> = base.into_iter().map(file).collect();
+    let mut layers = Vec::new();
+    layers.extend(base.map(|source| Layer { source, form: Form::File }));
+    let projects = projects(world, home, &mut notices);
+    // The layer of a project, where it has one: without, it offers MCP servers alone.
+    let mut layer_of = Vec::new();
+    for (project, standing) in &projects {
+        let layer = project.config.clone();
+        layer_of.push(layer.as_ref().map(|_| layers.len()));
+        let form = Form::Project { standing: *standing };
+        layers.extend(layer.map(|source| Layer { source, form }));
+    }
     layers.extend(environment::layers(world.environment.as_ref(), &mut notices));
     layers.extend(flags.into_iter().map(|Flag { name, keys, value }| Layer {
         source: Source { name: name.to_owned(), text: value },
         form: Form::Value { keys: keys.iter().map(|&key| key.to_owned()).collect() },
     }));
-    Ok(Loaded { config: load::read(&layers)?, notices })
+    let Read { config, screened } = load::read(&layers)?;
+    for ((project, standing), layer) in projects.into_iter().zip(layer_of) {
+        let screened = screened.iter().find(|screened| Some(screened.layer) == layer);
+        let mut what: Vec<_> = screened
+            .into_iter()
+            .flat_map(|screened| screened.keys.iter().map(|key| format!("`{key}`")))
+            .collect();
+        if standing != Standing::Trusted && project.mcp == Mcp::Offered {
+            what.push("mcp.json".to_owned());
+        }
+        if !what.is_empty() {
+            notices.push(Notice::Untrusted { dir: project.dir, what, standing });
+        }
+    }
+    Ok(Loaded { config, notices })
+}
+
+/// What the directories around the working directory bring along, the outermost first. The server's
+/// own home is no project, also where a repository lies around it.
+fn projects(world: &World, home: &Path, notices: &mut Vec<Notice>) -> Vec<(Project, Standing)> {
+    let fs = world.fs.as_ref();
+    // A server without a working directory says so itself.
+    let cwd = world.environment.current_dir().and_then(|cwd| fs.canonical(&cwd));
+    let Ok(cwd) = cwd else { return Vec::new() };
+    let home_dir = fs.canonical(home).ok();
+    let is_home = |dir: &Path| {
+        let folder = fs.canonical(&dir.join(project::FOLDER)).ok();
+        folder.is_some() && folder == home_dir
+    };
+    let mut found = Vec::new();
+    for dir in project::directories(fs, &cwd).into_iter().rev().filter(|dir| !is_home(dir)) {
+        match Project::read(fs, dir) {
+            Ok(project) => found.extend(project),
+            Err(error) => {
+                let reason = reason(&error.source);
+                notices.push(Notice::Unreadable { path: error.path, reason });
+            }
+        }
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let trusted = Trusted::read(fs, home).unwrap_or_else(|error| {
+        notices.push(Notice::NoTrust { reason: error.to_string() });
+        Trusted::default()
+    });
+    let standing = |project: Project| {
+        let standing = trusted.standing(&project);
+        (project, standing)
+    };
+    found.into_iter().map(standing).collect()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn file(name: &str, text: &str) -> Layer {
 }
 
 fn loaded(layers: &[Layer]) -> Config {
-    load::read(layers).unwrap_or_else(|error| panic!("{error}"))
+    load::read(layers).unwrap_or_else(|error| panic!("{error}")).config
 }
 
 fn told(layers: &[Layer]) -> String {

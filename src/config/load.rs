@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::layer::{Form, Layer};
 use super::problem::Problems;
 use super::providers;
+use super::screen::{self, Screened, screen};
 use super::section::{Field, Section, Zero};
 use super::tree::Tree;
 use super::words::{nearest, quoted};
@@ -21,31 +22,56 @@ use crate::limits::{self, PRESET_CHAIN_MAX};
 /// Reads a configuration that is one text.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let layer = Layer { source: source.clone(), form: Form::File };
-    read(&[layer])
+    read(&[layer]).map(|read| read.config)
+}
+
+/// What layers are together.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) config: Config,
+    /// What of them does not count.
+    pub(super) screened: Vec<Screened>,
 }
 
 /// The configuration that layers make together, the later over the earlier.
-pub(super) fn read(layers: &[Layer]) -> Result<Config, ConfigError> {
+pub(super) fn read(layers: &[Layer]) -> Result<Read, ConfigError> {
     let sources: Vec<Source> = layers.iter().map(|layer| layer.source.clone()).collect();
     let problems = Problems::new(&sources);
+    let mut trees: Vec<Option<Tree>> =
+        layers.iter().enumerate().map(|(index, layer)| tree(index, layer, &problems)).collect();
+    let projects = trees.iter_mut().zip(layers).enumerate();
+    let projects = projects.filter_map(|(index, (tree, layer))| match &layer.form {
+        Form::Project { standing } => Some((index, *standing, tree.as_mut()?)),
+        Form::File | Form::Value { .. } => None,
+    });
+    let screened = screen(projects.collect());
     let mut merged = Tree::empty();
-    for (index, Layer { source, form }) in layers.iter().enumerate() {
-        match form {
-            Form::File => {
-                if let Some(tree) = syntax::file(index, &source.text, &problems) {
-                    // A list would be told, and lost below a layer that is right.
-                    if tree.is_object() || Section::root(&tree, &problems).is_some() {
-                        merged.cover(tree);
-                    }
-                }
-            }
-            Form::Value { keys } => {
-                merged.cover(syntax::variable(index, &source.text).below(keys));
-            }
-        }
+    for tree in trees.into_iter().flatten() {
+        merged.cover(tree);
     }
     let config = Section::root(&merged, &problems).map(config).unwrap_or_default();
-    problems.settle(config)
+    problems.settle(Read { config, screened })
+}
+
+/// What a layer says. None, with a problem added, where it is no object with keys.
+fn tree(index: usize, layer: &Layer, problems: &Problems<'_>) -> Option<Tree> {
+    match &layer.form {
+        Form::File | Form::Project { .. } => {
+            let tree = syntax::file(index, &layer.source.text, problems)?;
+            // Merged, it would be told only where nothing lies over it.
+            let is_object = tree.is_object() || Section::root(&tree, problems).is_some();
+            is_object.then_some(tree)
+        }
+        Form::Value { keys } => Some(syntax::variable(index, &layer.source.text).below(keys)),
+    }
+}
+
+/// The keys of a project's configuration that count only when it is trusted.
+pub fn needing_trust(source: &Source) -> Result<Vec<String>, ConfigError> {
+    let problems = Problems::new(std::slice::from_ref(source));
+    let layer = Layer { source: source.clone(), form: Form::File };
+    let keys = tree(0, &layer, &problems).map(|tree| screen::needing_trust(&tree));
+    problems.settle(keys.unwrap_or_default())
 }
 
 fn config(mut root: Section<'_>) -> Config {

@@ -10,11 +10,14 @@ mod layer;
 mod lineage;
 mod load;
 mod problem;
+mod project;
 mod providers;
+mod screen;
 mod section;
 mod source;
 mod syntax;
 mod tree;
+mod trust;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -26,9 +29,11 @@ pub use address::is_loopback;
 pub use header::HeaderText;
 pub use layer::{Flag, Loaded, Notice, base, gather};
 pub use lineage::{BuiltIn, Lineage, LineageError};
-pub use load::load;
+pub use load::{load, needing_trust};
 pub use problem::{ConfigError, Problem};
+pub use project::{Mcp, Project, Unreadable, directories};
 pub use source::{Position, Source, position};
+pub use trust::{Standing, TrustError, Trusted};
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;

@@ -35,6 +35,11 @@ impl Source {
             .and_then(|dir| dir.open(Path::new(name), Access::Read))
             .and_then(|file| file.read_all(limits::CONFIG_BYTES_MAX))
             .map_err(fault)?;
+        Self::of(path, bytes)
+    }
+
+    /// The bytes of the file at `path` as text.
+    pub fn of(path: &Path, bytes: Vec<u8>) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         String::from_utf8(bytes)
             .map(|text| {

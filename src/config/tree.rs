@@ -72,6 +72,30 @@ impl Tree {
         matches!(self.value, Value::Object(_))
     }
 
+    pub(super) fn object_mut(&mut self) -> Option<&mut Object> {
+        match &mut self.value {
+            Value::Object(object) => Some(object),
+            Value::Null | Value::Flag(_) | Value::Number(_) | Value::Text(_) | Value::List(_) => {
+                None
+            }
+        }
+    }
+
+    /// The members of an object; nothing has none.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&String, &Tree)> {
+        let object = match &self.value {
+            Value::Object(object) => Some(object),
+            Value::Null | Value::Flag(_) | Value::Number(_) | Value::Text(_) | Value::List(_) => {
+                None
+            }
+        };
+        object.into_iter().flat_map(|object| &object.members)
+    }
+
+    pub(super) fn member(&self, key: &str) -> Option<&Tree> {
+        self.members().find(|(name, _)| *name == key).map(|(_, tree)| tree)
+    }
+
     /// The tree as the member of objects around it, the outermost first.
     pub(super) fn below(self, keys: &[String]) -> Self {
         keys.iter().rev().fold(self, |inner, key| {

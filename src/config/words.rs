@@ -1,6 +1,8 @@
 //! Pieces of what is told about a file that people wrote: short, on one line, and cheap whatever the
 //! file holds. They never decide that something is wrong.
 
+use std::path::Path;
+
 use super::tree::Value;
 
 const SHOWN_CHARS_MAX: usize = 60;
@@ -55,6 +57,26 @@ pub fn shown_key(key: &str) -> String {
     if !key.is_empty() && key.chars().all(plain) { shorten(key) } else { quoted(key) }
 }
 
+/// A path as it may stand in a line that people read, and copy into a shell: with what would change
+/// the line, the terminal or the command made harmless.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@:,".contains(c);
+    let visible = |c: char| plain(c) || c == ' ' || c.is_ascii_graphic();
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else if text.chars().all(visible) {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    } else {
+        let escaped = text.chars().map(|c| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if visible(c) => c.to_string(),
+            c => format!("\\U{:08x}", u32::from(c)),
+        });
+        format!("$'{}'", escaped.collect::<String>())
+    }
+}
+
 /// Text of the file as it may stand in a message: on one line, and short.
 pub fn quoted(text: &str) -> String {
     format!("{:?}", shorten(text))
@@ -65,5 +87,23 @@ pub fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_changes_neither_line_nor_terminal_nor_command() {
+        let shown = |path: &str| shell_word(Path::new(path));
+        assert_eq!(shown("/srv/a-b_c.d"), "/srv/a-b_c.d");
+        assert_eq!(shown("/a b/$(reboot)"), "'/a b/$(reboot)'");
+        assert_eq!(shown("/it's"), r"'/it'\''s'");
+        assert_eq!(
+            shown("/a\n'\\\u{1b}[2J\u{202e}"),
+            r"$'/a\U0000000a\'\\\U0000001b[2J\U0000202e'"
+        );
+        assert_eq!(shown(""), "''");
     }
 }

@@ -153,7 +153,7 @@ impl ServerHost {
     /// What `nexus3 serve` would start with: the scenario's `[config]` stands for the home's file.
     fn settings(&self, world: &World) -> Result<Settings, String> {
         let base = Source { name: "config.json".to_owned(), text: self.config.clone() };
-        let loaded = config::gather(world, Some(base), Vec::new());
+        let loaded = config::gather(world, HOME.as_ref(), Some(base), Vec::new());
         let Loaded { config, notices } = loaded.map_err(|error| error.to_string())?;
         for notice in notices {
             self.transcript.note(now(), SERVER, &notice.to_string());

@@ -333,6 +333,10 @@ fn is_prompt(disk: &Disk, path: &Path) -> bool {
         })
 }
 
+fn is_project_config(path: &Path) -> bool {
+    [".nexus3/config.json", ".nexus3/mcp.json"].iter().any(|name| path.ends_with(name))
+}
+
 impl Check for Ceiling {
     fn invariant(&self) -> Invariant {
         Invariant::Ceiling
@@ -368,7 +372,9 @@ impl Check for Ceiling {
         }
         // It makes the way to its own directory when it starts.
         let is_way = *kind == OperationKind::MakeDir && Path::new(HOME).starts_with(path);
-        if is_way || path == Path::new(SCRIPT) {
+        // And looks for the project's configuration, which no job of a tool does.
+        let is_start = what == Use::Reads && job.is_none() && is_project_config(path);
+        if is_way || is_start || path == Path::new(SCRIPT) {
             return Vec::new();
         }
         self.look(seen);

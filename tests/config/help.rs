@@ -1,0 +1,14 @@
+//! What these commands say about themselves.
+
+use crate::support::Person;
+
+#[test]
+fn help_is_complete() {
+    let person = Person::new();
+    let commands: &[(&str, &[&str])] = &[("help_trust", &["trust"])];
+    for (name, command) in commands {
+        let helped = person.run(&[command, &["--help"][..]].concat());
+        assert_eq!((helped.code, helped.stderr.as_str()), (0, ""), "{name}");
+        insta::assert_snapshot!(*name, helped.stdout);
+    }
+}

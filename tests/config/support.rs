@@ -1,0 +1,133 @@
+//! A person with a home of their own and a directory to work in, who runs the program.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::home::private_home;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_nexus3");
+
+/// What a command left behind.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).expect("stdout is JSON and nothing else")
+    }
+}
+
+pub fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
+    Ran { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+}
+
+/// A machine with a server's home, and a directory beside it.
+pub struct Person {
+    pub home: TempDir,
+    place: TempDir,
+    /// Where commands are run; inside the place.
+    pub cwd: PathBuf,
+    vars: Vec<(&'static str, String)>,
+}
+
+impl Person {
+    pub fn new() -> Self {
+        let place = private_home();
+        let cwd = fs::canonicalize(place.path()).unwrap();
+        Self { home: private_home(), place, cwd, vars: Vec::new() }
+    }
+
+    /// A path in the directory, without links.
+    pub fn at(&self, path: &str) -> PathBuf {
+        fs::canonicalize(self.place.path()).unwrap().join(path)
+    }
+
+    /// Writes a file in the directory, with those above it.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn write_home(&self, name: &str, text: &str) {
+        fs::write(self.home.path().join(name), text).unwrap();
+    }
+
+    pub fn go(&mut self, path: &str) {
+        self.cwd = self.at(path);
+    }
+
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.vars.push((name, value.to_owned()));
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.env_clear().env("NEXUS3_HOME", self.home.path()).stdin(Stdio::null());
+        command.envs(self.vars.iter().map(|(name, value)| (name, value)));
+        command.current_dir(&self.cwd).args(arguments);
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        let output = self.command(arguments).output().expect("the program runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
+        Ran {
+            code: output.status.code().expect("it ends by itself"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Starts a server in the directory, on a port of its own.
+    pub fn serve(&self, flags: &[&str]) -> Serving {
+        let mut command = self.command(&["serve", "--port", "0"]);
+        command.args(flags).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+        let mut said = Vec::new();
+        let port = loop {
+            let mut line = String::new();
+            assert_ne!(stderr.read_line(&mut line).expect("it speaks UTF-8"), 0, "{said:?}");
+            if let Some((_, port)) = line.trim_end().split_once(" listens on http://127.0.0.1:") {
+                break port.to_owned();
+            }
+            said.push(line.trim_end().to_owned());
+        };
+        // It goes on speaking, and must not wait for somebody who listens.
+        let rest = std::thread::spawn(move || stderr.lines().count());
+        Serving { port, said, child, _rest: rest }
+    }
+}
+
+/// A server in a process of its own.
+pub struct Serving {
+    pub port: String,
+    /// What it said before it listened, line by line.
+    pub said: Vec<String>,
+    child: Child,
+    _rest: std::thread::JoinHandle<usize>,
+}
+
+impl Serving {
+    pub fn rpc(&self, person: &Person, arguments: &[&str]) -> Ran {
+        person.run(&[&["rpc", "--port", &self.port], arguments].concat())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // A test that failed leaves no server behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
