@@ -3,6 +3,7 @@
 
 mod anthropic; // the messages wire
 mod attempt; // one attempt at one request
+mod body; // JSON for wires
 mod defaults; // where the configuration says nothing
 mod demo; // the built-in model
 mod endpoint; // URL, key, headers, waits

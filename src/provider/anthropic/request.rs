@@ -13,11 +13,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::message::{Message, Parameters, ToolDefinition};
+use crate::message::{Message, ToolDefinition};
 use crate::provider::ModelRequest;
+use crate::provider::body::{self, List, Object};
 use crate::provider::names::{self, Ids};
 
 /// The least that an older model may be given to think.
@@ -41,107 +41,141 @@ pub(super) fn body(request: &ModelRequest, marks: Marks) -> Vec<u8> {
     let mut messages = conversation(&request.messages);
     let mut system: Vec<Block<'_>> =
         if is_blank(&request.system) { Vec::new() } else { vec![Block::text(&request.system)] };
-    let mut tools: Vec<WireTool<'_>> = request.tools.iter().map(wire_tool).collect();
+    let mut tools: Vec<WireTool<'_>> =
+        request.tools.iter().map(|tool| WireTool { tool, mark: Mark::Without }).collect();
     if marks == Marks::Set {
         // Tools come first, then the system prompt: the mark on the latter covers both.
         match (system.last_mut(), tools.last_mut()) {
-            (Some(system), _) => system.cache_control = Some(MARK),
-            (None, Some(tool)) => tool.cache_control = Some(MARK),
+            (Some(system), _) => system.mark = Mark::With,
+            (None, Some(tool)) => tool.mark = Mark::With,
             (None, None) => {}
         }
         if let Some(newest) = messages.last_mut().and_then(|message| message.content.last_mut()) {
-            newest.cache_control = Some(MARK);
+            newest.mark = Mark::With;
         }
     }
-    let body = WireRequest {
-        model: &request.model,
-        max_tokens: request.output_tokens_max,
-        system,
-        messages,
-        tools,
-        thinking: thinking(request),
-        stream: true,
-    };
-    serde_json::to_vec(&body).expect("strings, numbers and JSON values always serialise")
+    body::object(body::room(request), |body| {
+        body.text("model", &request.model);
+        body.value("max_tokens", &request.output_tokens_max);
+        if !system.is_empty() {
+            body.list("system", |list| put_blocks(list, &system));
+        }
+        body.list("messages", |list| {
+            for message in &messages {
+                list.object(|wire| {
+                    wire.text("role", message.role.word());
+                    wire.list("content", |list| put_blocks(list, &message.content));
+                });
+            }
+        });
+        if !tools.is_empty() {
+            body.list("tools", |list| {
+                for tool in &tools {
+                    list.object(|wire| put_tool(wire, tool));
+                }
+            });
+        }
+        if let Some(thinking) = thinking(request) {
+            body.value("thinking", &thinking);
+        }
+        body.value("stream", &true);
+    })
 }
 
-#[derive(Serialize)]
-struct WireRequest<'a> {
-    model: &'a str,
-    max_tokens: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Block<'a>>,
-    messages: Vec<WireMessage<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Value>,
-    stream: bool,
-}
-
-#[derive(Serialize)]
 struct WireMessage<'a> {
     role: Role,
     content: Vec<Block<'a>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     User,
     Assistant,
 }
 
-#[derive(Serialize)]
+impl Role {
+    fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
 struct Block<'a> {
-    #[serde(flatten)]
     what: What<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    mark: Mark,
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
 enum What<'a> {
-    Text {
-        text: &'a str,
-    },
-    ToolUse {
-        id: String,
-        name: Cow<'a, str>,
-        input: Cow<'a, Value>,
-    },
-    ToolResult {
-        tool_use_id: String,
-        content: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        is_error: Option<bool>,
-    },
+    Text { text: &'a str },
+    ToolUse { id: String, name: Cow<'a, str>, input: Cow<'a, Value> },
+    ToolResult { tool_use_id: String, content: &'a str, is_error: bool },
 }
 
-#[derive(Clone, Copy, Serialize)]
-struct Mark {
-    r#type: &'static str,
+/// Whether something is the end of a part that stays the same.
+#[derive(Clone, Copy)]
+enum Mark {
+    Without,
+    With,
 }
 
-const MARK: Mark = Mark { r#type: "ephemeral" };
-
-#[derive(Serialize)]
 struct WireTool<'a> {
-    name: &'a str,
-    description: &'a str,
-    input_schema: &'a Parameters,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    tool: &'a ToolDefinition,
+    mark: Mark,
 }
 
 impl<'a> Block<'a> {
     fn new(what: What<'a>) -> Self {
-        Self { what, cache_control: None }
+        Self { what, mark: Mark::Without }
     }
 
     fn text(text: &'a str) -> Self {
         Self::new(What::Text { text })
+    }
+}
+
+fn put_blocks(list: &mut List<'_>, blocks: &[Block<'_>]) {
+    for block in blocks {
+        list.object(|wire| put_block(wire, block));
+    }
+}
+
+fn put_block(wire: &mut Object<'_>, block: &Block<'_>) {
+    match &block.what {
+        What::Text { text } => {
+            wire.text("type", "text");
+            wire.text("text", text);
+        }
+        What::ToolUse { id, name, input } => {
+            wire.text("type", "tool_use");
+            wire.text("id", id);
+            wire.text("name", name);
+            wire.value("input", input);
+        }
+        What::ToolResult { tool_use_id, content, is_error } => {
+            wire.text("type", "tool_result");
+            wire.text("tool_use_id", tool_use_id);
+            wire.text("content", content);
+            if *is_error {
+                wire.value("is_error", &true);
+            }
+        }
+    }
+    put_mark(wire, block.mark);
+}
+
+fn put_tool(wire: &mut Object<'_>, WireTool { tool, mark }: &WireTool<'_>) {
+    wire.text("name", tool.name);
+    wire.text("description", tool.description);
+    wire.value("input_schema", &tool.parameters);
+    put_mark(wire, *mark);
+}
+
+fn put_mark(wire: &mut Object<'_>, mark: Mark) {
+    match mark {
+        Mark::Without => {}
+        Mark::With => wire.object("cache_control", |control| control.text("type", "ephemeral")),
     }
 }
 
@@ -169,7 +203,7 @@ fn conversation<'a>(messages: &'a [Arc<Message>]) -> Vec<WireMessage<'a>> {
                 }
             }
             Message::Tool { content, tool_call_id, meta } => {
-                let is_error = meta.as_ref().is_some_and(|meta| meta.error).then_some(true);
+                let is_error = meta.as_ref().is_some_and(|meta| meta.error);
                 let tool_use_id = ids.of_result(tool_call_id);
                 let result = What::ToolResult { tool_use_id, content, is_error };
                 joined.push(Role::User, Block::new(result));
@@ -210,15 +244,6 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
 
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
-}
-
-fn wire_tool(tool: &ToolDefinition) -> WireTool<'_> {
-    WireTool {
-        name: tool.name,
-        description: tool.description,
-        input_schema: &tool.parameters,
-        cache_control: None,
-    }
 }
 
 #[cfg(test)]

@@ -13,13 +13,9 @@
 //!   find it by themselves;
 //! - no sampling parameters: several models refuse any but their own.
 
-use std::borrow::Cow;
-
-use serde::Serialize;
-use serde_json::{Value, json};
-
 use crate::message::{Message, ToolCall, ToolDefinition};
 use crate::provider::ModelRequest;
+use crate::provider::body::{self, List, Object};
 use crate::provider::names::{self, Ids};
 
 /// How hard a model thinks that is asked to.
@@ -57,163 +53,128 @@ pub(super) enum Marks {
     WhereWanted,
 }
 
+/// Whether what one message says is marked as the end of a part that stays the same.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Without,
+    With,
+}
+
 /// Returns the request as JSON.
 pub(super) fn body(request: &ModelRequest, dialect: Dialect) -> Vec<u8> {
-    let system = (!request.system.is_empty())
-        .then(|| WireMessage::System { content: Content::Text(&request.system) });
+    body::object(body::room(request), |body| {
+        body.text("model", &request.model);
+        body.list("messages", |list| put_messages(list, request, dialect.marks));
+        if !request.tools.is_empty() {
+            body.list("tools", |list| {
+                for tool in &*request.tools {
+                    list.object(|wire| put_tool(wire, tool));
+                }
+            });
+        }
+        body.value("stream", &true);
+        body.object("stream_options", |options| options.value("include_usage", &true));
+        let length = match (dialect.length, request.reasoning) {
+            (LengthField::MaxTokens, _) | (LengthField::ByModel, false) => "max_tokens",
+            (LengthField::MaxCompletionTokens, _) | (LengthField::ByModel, true) => {
+                "max_completion_tokens"
+            }
+        };
+        body.value(length, &request.output_tokens_max);
+        match (request.reasoning, dialect.thinking) {
+            (false, _) => {}
+            (true, ThinkingField::ReasoningEffort) => body.text("reasoning_effort", EFFORT),
+            (true, ThinkingField::Reasoning) => {
+                body.object("reasoning", |reasoning| reasoning.value("enabled", &true));
+            }
+        }
+    })
+}
+
+/// Where marks are wanted, the system prompt and the newest message of the user have them: what comes
+/// before each stays the same.
+fn put_messages(list: &mut List<'_>, request: &ModelRequest, marks: Marks) {
+    let (first, newest) = match marks {
+        Marks::WhereWanted if request.model.starts_with(MARKED_MODELS) => {
+            let is_user = |message: &Message| matches!(message, Message::User { .. });
+            (Mark::With, request.messages.iter().rposition(|message| is_user(message)))
+        }
+        Marks::WhereWanted | Marks::Never => (Mark::Without, None),
+    };
+    if !request.system.is_empty() {
+        list.object(|wire| {
+            wire.text("role", "system");
+            put_content(wire, &request.system, first);
+        });
+    }
     let mut ids = Ids::default();
-    let messages = request.messages.iter().map(|message| wire_message(message, &mut ids));
-    let mut messages: Vec<_> = system.into_iter().chain(messages).collect();
-    if dialect.marks == Marks::WhereWanted && request.model.starts_with(MARKED_MODELS) {
-        mark(&mut messages);
-    }
-    let length = Some(request.output_tokens_max);
-    let (max_tokens, max_completion_tokens) = match (dialect.length, request.reasoning) {
-        (LengthField::MaxTokens, _) | (LengthField::ByModel, false) => (length, None),
-        (LengthField::MaxCompletionTokens, _) | (LengthField::ByModel, true) => (None, length),
-    };
-    let (reasoning_effort, reasoning) = match (request.reasoning, dialect.thinking) {
-        (false, _) => (None, None),
-        (true, ThinkingField::ReasoningEffort) => (Some(EFFORT), None),
-        (true, ThinkingField::Reasoning) => (None, Some(json!({ "enabled": true }))),
-    };
-    let body = WireRequest {
-        model: &request.model,
-        messages,
-        tools: request.tools.iter().map(wire_tool).collect(),
-        stream: true,
-        stream_options: StreamOptions { include_usage: true },
-        max_tokens,
-        max_completion_tokens,
-        reasoning_effort,
-        reasoning,
-    };
-    serde_json::to_vec(&body).expect("strings, numbers and JSON values always serialise")
-}
-
-#[derive(Serialize)]
-struct WireRequest<'a> {
-    model: &'a str,
-    messages: Vec<WireMessage<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<WireTool<'a>>,
-    stream: bool,
-    stream_options: StreamOptions,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_effort: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "role", rename_all = "lowercase")]
-enum WireMessage<'a> {
-    System {
-        content: Content<'a>,
-    },
-    User {
-        content: Content<'a>,
-    },
-    Assistant {
-        /// Null where the model only called tools: an empty text is refused by some.
-        content: Option<&'a str>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<WireCall<'a>>,
-    },
-    Tool {
-        tool_call_id: String,
-        content: &'a str,
-    },
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(&'a str),
-    /// In parts, of which one can carry a mark.
-    Parts([Value; 1]),
-}
-
-impl Content<'_> {
-    fn mark(&mut self) {
-        if let Self::Text(text) = self {
-            let mark = json!({ "type": "ephemeral" });
-            *self = Self::Parts([json!({"type": "text", "text": text, "cache_control": mark})]);
-        }
+    for (nth, message) in request.messages.iter().enumerate() {
+        let mark = if newest == Some(nth) { Mark::With } else { Mark::Without };
+        list.object(|wire| put_message(wire, message, mark, &mut ids));
     }
 }
 
-/// Marks the system prompt and the newest message of the user: what comes before stays the same.
-fn mark(messages: &mut [WireMessage<'_>]) {
-    if let Some(WireMessage::System { content }) = messages.first_mut() {
-        content.mark();
-    }
-    let newest = messages.iter_mut().rev().find_map(|message| match message {
-        WireMessage::User { content } => Some(content),
-        WireMessage::System { .. } | WireMessage::Assistant { .. } | WireMessage::Tool { .. } => {
-            None
-        }
-    });
-    if let Some(content) = newest {
-        content.mark();
-    }
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    id: String,
-    r#type: &'static str,
-    function: WireFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct WireFunction<'a> {
-    name: Cow<'a, str>,
-    arguments: String,
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: &'a ToolDefinition,
-}
-
-fn wire_message<'a>(message: &'a Message, ids: &mut Ids) -> WireMessage<'a> {
+fn put_message(wire: &mut Object<'_>, message: &Message, mark: Mark, ids: &mut Ids) {
     match message {
-        Message::User { content, meta: _ } => WireMessage::User { content: Content::Text(content) },
+        Message::User { content, meta: _ } => {
+            wire.text("role", "user");
+            put_content(wire, content, mark);
+        }
         Message::Assistant { content, tool_calls, meta: _ } => {
             ids.begin();
-            WireMessage::Assistant {
-                content: (!content.is_empty() || tool_calls.is_empty()).then_some(content),
-                tool_calls: tool_calls.iter().map(|call| wire_call(call, ids)).collect(),
+            wire.text("role", "assistant");
+            if content.is_empty() && !tool_calls.is_empty() {
+                // An empty text is refused by some.
+                wire.value("content", &());
+            } else {
+                wire.text("content", content);
+            }
+            if !tool_calls.is_empty() {
+                wire.list("tool_calls", |list| {
+                    for call in tool_calls {
+                        list.object(|wire| put_call(wire, call, ids));
+                    }
+                });
             }
         }
         Message::Tool { content, tool_call_id, meta: _ } => {
-            WireMessage::Tool { tool_call_id: ids.of_result(tool_call_id), content }
+            wire.text("role", "tool");
+            wire.text("tool_call_id", &ids.of_result(tool_call_id));
+            wire.text("content", content);
         }
     }
 }
 
-fn wire_call<'a>(call: &'a ToolCall, ids: &mut Ids) -> WireCall<'a> {
-    let arguments = names::object(&call.arguments).to_string();
-    WireCall {
-        id: ids.of_call(&call.id),
-        r#type: "function",
-        function: WireFunction { name: names::plain(&call.name), arguments },
+/// A text, or a list of one part, which can carry a mark.
+fn put_content(wire: &mut Object<'_>, text: &str, mark: Mark) {
+    match mark {
+        Mark::Without => wire.text("content", text),
+        Mark::With => wire.list("content", |parts| {
+            parts.object(|part| {
+                part.text("type", "text");
+                part.text("text", text);
+                part.object("cache_control", |mark| mark.text("type", "ephemeral"));
+            });
+        }),
     }
 }
 
-fn wire_tool(tool: &ToolDefinition) -> WireTool<'_> {
-    WireTool { r#type: "function", function: tool }
+fn put_call(wire: &mut Object<'_>, call: &ToolCall, ids: &mut Ids) {
+    wire.text("id", &ids.of_call(&call.id));
+    wire.text("type", "function");
+    wire.object("function", |function| {
+        function.text("name", &names::plain(&call.name));
+        function.text("arguments", &names::object(&call.arguments).to_string());
+    });
+}
+
+fn put_tool(wire: &mut Object<'_>, tool: &ToolDefinition) {
+    wire.text("type", "function");
+    wire.object("function", |function| {
+        function.text("name", tool.name);
+        function.text("description", tool.description);
+        function.value("parameters", &tool.parameters);
+    });
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::*;
 use crate::id::AgentId;
 use crate::message::{AssistantMeta, ToolMeta, UserMeta};
