@@ -1,6 +1,7 @@
 //! One connection to the database, set up as we want it, and what SQLite's types need to carry ours.
 //! It never retries: what failed is dropped.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::time::Duration;
 
@@ -107,14 +108,16 @@ impl Database {
 }
 
 /// The statements of one transaction. Each is prepared once for as long as the connection lives:
-/// preparing costs more than running most of them.
+/// preparing costs more than running most of them. Those that write are kept at hand until the end of
+/// the transaction, since looking one up in the cache and putting it back costs a good part of a run.
 pub(super) struct Statements<'c> {
     connection: &'c Connection,
+    writing: RefCell<Vec<(&'static str, CachedStatement<'c>)>>,
 }
 
 impl<'c> Statements<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
-        Self { connection }
+        Self { connection, writing: RefCell::default() }
     }
 
     pub(super) fn connection(&self) -> &'c Connection {
@@ -127,7 +130,14 @@ impl<'c> Statements<'c> {
 
     /// Returns how many rows it changed.
     pub(super) fn run(&self, sql: &'static str, params: impl Params) -> rusqlite::Result<usize> {
-        self.prepare(sql)?.execute(params)
+        let mut writing = self.writing.borrow_mut();
+        if let Some((_, statement)) = writing.iter_mut().find(|(text, _)| *text == sql) {
+            return statement.execute(params);
+        }
+        let mut statement = self.prepare(sql)?;
+        let changed = statement.execute(params);
+        writing.push((sql, statement));
+        changed
     }
 }
 

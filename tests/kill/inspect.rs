@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nexus3::message::check_pairs;
 use nexus3::client::{ClientError, NexusClient};
 use nexus3::event::{Event, What};
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Message;
+use nexus3::message::check_pairs;
 use nexus3::rpc::method::{CreateAgentParams, GetMessagesParams};
 
 use crate::book::{Agent, Book, Ended, Existence, Told};
