@@ -61,6 +61,10 @@ pub enum What {
         parent_agent_id: Option<AgentId>,
         /// The fields of its entry that are new, with what they are now.
         changed: Map<String, Value>,
+        /// What it was called until now, where it got another id: its earlier events say that one, and
+        /// are found under the new one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous_agent_id: Option<AgentId>,
     },
     TurnQueued {
         /// Turns ahead of it.

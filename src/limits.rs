@@ -74,6 +74,8 @@ pub const EVENT_PARAMS_CHARS_MAX: usize = 200;
 pub const EVENT_OUTPUT_CHARS_MAX: usize = 2000;
 pub const EVENTS_KEPT_PER_AGENT: u64 = 10_000;
 pub const EVENTS_KEPT_DAYS: u64 = 30;
+/// Times that a stream is tried to be opened whose agent leaves in that moment.
+pub const STREAM_OPENINGS_MAX: usize = 3;
 pub const STREAMS_PER_AGENT_MAX: usize = 128;
 pub const STREAMS_MAX: usize = 512;
 /// What a slow reader may hold besides the event being written.
@@ -130,12 +132,24 @@ pub const EXPORT_EVERY: Duration = Duration::from_secs(1);
 /// How long the last exports may take once the server stops.
 pub const EXPORT_CLOSE_MAX: Duration = Duration::from_secs(5);
 
+// What is left of agents that are gone.
+/// Rows that one commit removes of it.
+pub const PRUNED_ROWS_AT_ONCE_MAX: usize = 1000;
+/// Agents that are looked for at a time.
+pub const PRUNED_AGENTS_PAGE: usize = 200;
+/// Agents that one call removes; what is left waits for the next.
+pub const PRUNED_AGENTS_MAX: usize = 100_000;
+/// A hundred years.
+pub const PRUNED_DAYS_MAX: u64 = 36_525;
+
 // Logs of agents.
 /// What may wait for the disk, the batch it is busy with included; the rest is counted and dropped.
 pub const LOG_QUEUE_BYTES_MAX: usize = 16 * MIB;
 pub const LOG_QUEUE_ENTRIES_MAX: usize = 4096;
 /// What is written in one go.
 pub const LOG_BATCH_ENTRIES_MAX: usize = 512;
+/// Read at once of a log that is continued under another id.
+pub const LOG_CARRY_BYTES: usize = 64 * 1024;
 /// How long the first entry of a batch waits for others.
 pub const LOG_GATHER: Duration = Duration::from_millis(50);
 /// One text in a log.

@@ -70,6 +70,7 @@ fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
         ("list_agents", None, json!({})),
         ("get_agent_summaries", None, json!({})),
         ("get_agent_summaries", None, json!({"include_tokens": true, "include_context": true})),
+        ("prune_sessions", None, json!({"older_than_days": 30, "dry_run": true})),
         ("rpc.discover", None, json!({})),
         ("destroy_agent", None, json!({"agent_id": "a", "cascade": false})),
         ("destroy_agent", None, json!({"agent_id": "nobody"})),
@@ -221,6 +222,7 @@ fn events() -> Vec<What> {
         What::AgentUpdated {
             parent_agent_id: None,
             changed: Map::from_iter([(text("model"), json!("demo"))]),
+            previous_agent_id: Some(AgentId::temp(1)),
         },
         What::TurnQueued { position: 1 },
         What::TurnStarted {

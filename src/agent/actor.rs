@@ -24,6 +24,7 @@ use super::journal::Journal;
 use super::outbox::{Entry, NotChanged, Outbox, Then, Work};
 use super::outcome::{CancelReason, Failure, Outcome};
 use super::preamble::Preamble;
+use super::renaming::{RenameReply, Renaming};
 use super::requests::{AcceptReply, Known, Requests, State};
 use super::retirement::Retirement;
 use super::shown::Shown;
@@ -56,6 +57,7 @@ pub enum Ask {
     Workplace(oneshot::Sender<(Arc<Permissions>, Arc<Workplace>)>),
     Confirm(Box<Decided>, ConfirmReply),
     Confirmations(oneshot::Sender<Vec<Pending>>),
+    Rename(Renaming, RenameReply),
     Shutdown(oneshot::Sender<()>),
     Retire(Retire, oneshot::Sender<()>),
     /// Takes a retirement back.
@@ -64,6 +66,8 @@ pub enum Ask {
 
 pub struct Agent {
     pub(super) facts: Arc<Facts>,
+    /// Changes between turns only, once the new one is on record.
+    pub(super) id: AgentId,
     pub(super) model: Model,
     pub(super) preamble: Arc<Preamble>,
     pub(super) permissions: Arc<Permissions>,
@@ -113,7 +117,7 @@ pub(super) struct Running {
 impl Agent {
     pub fn new(
         facts: Arc<Facts>,
-        Kit { model, preamble, permissions }: Kit,
+        Kit { id, model, preamble, permissions }: Kit,
         past: Past,
         shared: Arc<Shared>,
         inbox: mpsc::Receiver<Ask>,
@@ -122,6 +126,7 @@ impl Agent {
         let (preamble, permissions) = (Arc::new(preamble), Arc::new(permissions));
         let shown = Arc::new(Shown::of(&facts, &permissions));
         let nothing_yet = Status {
+            id: id.clone(),
             model: model.clone(),
             preamble: Arc::clone(&preamble),
             permissions: Arc::clone(&permissions),
@@ -141,10 +146,11 @@ impl Agent {
             preamble,
             compacting: None,
             outbox: Outbox::new(shared.store.clone()),
-            workplace: shared.workplace(&facts, &permissions),
+            workplace: shared.workplace(&id, &permissions),
             permissions,
             shown,
             facts,
+            id,
             shared,
             inbox,
             messages_durable: conversation.len(),
@@ -177,7 +183,8 @@ impl Agent {
             tokio::select! {
                 // The inbox comes first: a cancel must win over a tool that ended in the same tick.
                 biased;
-                ask = self.inbox.recv() => match ask {
+                // While its id changes nobody is answered: each would be told of the wrong one.
+                ask = self.inbox.recv(), if !self.outbox.holds_name() => match ask {
                     Some(ask) => self.on_ask(ask),
                     None => break,
                 },
@@ -217,6 +224,7 @@ impl Agent {
             Ask::Workplace(reply) => drop(reply.send(self.place_of_work())),
             Ask::Confirm(answer, reply) => self.on_answer(&answer, reply),
             Ask::Confirmations(reply) => self.on_list_confirmations(reply),
+            Ask::Rename(renaming, reply) => self.on_rename(renaming, reply),
             Ask::Shutdown(reply) => {
                 self.should_shutdown = true;
                 self.publish();
@@ -303,7 +311,7 @@ impl Agent {
     fn tell(&self, what: &What) {
         let running = self.running.as_ref().expect("live events belong to the running turn");
         let now = self.shared.world.clock.now();
-        self.shared.hub.live(&self.facts.id, &running.request, now, what);
+        self.shared.hub.live(&self.id, &running.request, now, what);
     }
 
     pub(super) fn on_input(&mut self, input: Input) {
@@ -434,7 +442,7 @@ impl Agent {
 
     pub(super) fn journal(&self) -> Journal<'_> {
         let now = self.shared.world.clock.now();
-        Journal { agent: self.facts.number, id: &self.facts.id, now }
+        Journal { agent: self.facts.number, id: &self.id, now }
     }
 
     pub(super) fn reports(&self) -> mpsc::Sender<Report> {

@@ -136,7 +136,7 @@ impl Agent {
             Ok(Err(why)) => CompactError::NotCompacted(why),
             Err(Died) => {
                 let error_id = self.shared.world.chance.hex(Use::ErrorId, 8);
-                tracing::error!(error_id, agent = %self.facts.id, "summing up panicked");
+                tracing::error!(error_id, agent = %self.id, "summing up panicked");
                 CompactError::Defect { error_id }
             }
         };
@@ -165,7 +165,7 @@ impl Agent {
     /// The next request to the model, as far as it does not depend on what fits.
     pub(super) fn draft(&self) -> Draft {
         Draft {
-            agent: self.facts.id.clone(),
+            agent: self.id.clone(),
             model: self.model.clone(),
             preamble: Arc::clone(&self.preamble),
             view: self.conversation.view(),

@@ -8,6 +8,7 @@ use super::handle::CompactError;
 use super::outbox::{Entry, NotChanged, Then, Work};
 use super::outcome::{Failure, Outcome};
 use super::preamble::Preamble;
+use super::renaming::NotRenamed;
 use super::turn::{Input, Stop};
 use super::work;
 use crate::id::RequestId;
@@ -22,7 +23,7 @@ impl Agent {
                 }
             }
             Err(error) => {
-                tracing::warn!(agent = %self.facts.id, %error, "cannot write down what happened");
+                tracing::warn!(agent = %self.id, %error, "cannot write down what happened");
                 self.on_lost(entries);
             }
         }
@@ -32,7 +33,7 @@ impl Agent {
         for write in &entry.writes {
             if let Write::Message { index, message, .. } = write {
                 self.messages_durable = usize::try_from(*index).expect("indexes are counts") + 1;
-                self.shared.logs.message(&self.facts.id, message);
+                self.shared.logs.message(&self.id, message);
             }
         }
         if self.running.is_none() && self.messages_durable == self.conversation.len() {
@@ -75,6 +76,7 @@ impl Agent {
                 self.adopt(&compacted);
                 let _ = reply.send(Ok(*compacted));
             }
+            Then::Renamed(id, reply) => self.on_renamed(id, reply),
         }
     }
 
@@ -150,6 +152,11 @@ impl Agent {
                 Then::Compacted(_, reply) => {
                     entry.writes.clear();
                     let _ = reply.send(Err(CompactError::Storage));
+                    Then::Nothing
+                }
+                Then::Renamed(_, reply) => {
+                    entry.writes.clear();
+                    let _ = reply.send(Err(NotRenamed::Storage));
                     Then::Nothing
                 }
                 Then::Accept => panic!("what was new has been refused"),

@@ -51,7 +51,7 @@ impl Agent {
             expires_at: iso(expires_at),
         };
         let mut writes = self.journal().confirmation_requested(&confirmation, timeout);
-        if self.shared.hub.confirmers(&self.facts.id) == 0 {
+        if self.shared.hub.confirmers(&self.id) == 0 {
             let resolution = Resolution::nobody_there();
             writes.extend(self.journal().confirmation_resolved(&confirmation, &resolution));
             let verdict = Verdict::NotRun(resolution.told(&call.name));

@@ -17,6 +17,7 @@ use super::counting::{self, Countable};
 use super::outbox::NotChanged;
 use super::outcome::{self, CancelReason, Outcome};
 use super::preamble::Preamble;
+use super::renaming::{NotRenamed, Renaming};
 use super::requests::State;
 use super::shown::Shown;
 use super::tokens::{Encoding, Tokens};
@@ -56,13 +57,14 @@ pub struct Family {
 
 impl std::fmt::Debug for AgentHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("AgentHandle").field(&self.0.facts.id).finish()
+        f.debug_tuple("AgentHandle").field(&self.id()).finish()
     }
 }
 
 /// What an agent shows of itself without being asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
+    pub id: AgentId,
     pub model: Model,
     pub preamble: Arc<Preamble>,
     pub permissions: Arc<Permissions>,
@@ -239,6 +241,11 @@ impl AgentHandle {
         &self.0.facts
     }
 
+    /// What the agent is called now.
+    pub fn id(&self) -> AgentId {
+        self.0.status.load().id.clone()
+    }
+
     /// What the agent may do now.
     pub fn permissions(&self) -> Arc<Permissions> {
         Arc::clone(&self.status().permissions)
@@ -403,6 +410,12 @@ impl AgentHandle {
     /// The confirmations that somebody can answer, oldest first.
     pub async fn confirmations(&self) -> Result<Vec<Pending>, Gone> {
         self.ask(Ask::Confirmations).await
+    }
+
+    /// Gives the agent another id, unless it is in a turn.
+    pub async fn rename(&self, renaming: Renaming) -> Result<(), NotRenamed> {
+        let asked = self.ask(|reply| Ask::Rename(renaming, reply)).await;
+        asked.unwrap_or(Err(NotRenamed::Gone))
     }
 
     /// Notes that this agent has nothing against the server's end.

@@ -135,7 +135,7 @@ impl Journal<'_> {
 
     pub fn model_set(&self, model: &str, parent_agent_id: Option<AgentId>) -> Vec<Write> {
         let changed = Map::from_iter([("model".to_owned(), model.into())]);
-        let what = What::AgentUpdated { parent_agent_id, changed };
+        let what = What::AgentUpdated { parent_agent_id, changed, previous_agent_id: None };
         let set = Write::ModelSet { agent: self.agent, model: model.to_owned() };
         vec![set, Write::Event(Event::new(self.id, self.now, what))]
     }
@@ -145,7 +145,7 @@ impl Journal<'_> {
             ("system_prompt".to_owned(), (&**prompt).into()),
             ("system_prompt_path".to_owned(), Value::Null),
         ]);
-        let what = What::AgentUpdated { parent_agent_id, changed };
+        let what = What::AgentUpdated { parent_agent_id, changed, previous_agent_id: None };
         let set = Write::PromptSet { agent: self.agent, prompt: Arc::clone(prompt) };
         vec![set, Write::Event(Event::new(self.id, self.now, what))]
     }

@@ -19,6 +19,7 @@ mod preamble;
 mod prepare;
 mod prompt;
 mod queue;
+mod renaming;
 mod shown;
 mod spending;
 mod requests;
@@ -47,6 +48,7 @@ pub use handle::{
 pub use outcome::{CancelReason, EndedAs, Failure, Finish, Outcome};
 pub use preamble::Preamble;
 pub use prompt::{Layered, layered};
+pub use renaming::{NotRenamed, Renaming};
 pub use requests::State;
 pub use shown::Shown;
 pub use tokens::{Encoding, Tables, Tokens};
@@ -67,7 +69,6 @@ use crate::world::World;
 #[derive(Debug)]
 pub struct Facts {
     pub number: AgentNumber,
-    pub id: AgentId,
     pub created_at: Timestamp,
     pub depth: u32,
 }
@@ -75,6 +76,7 @@ pub struct Facts {
 /// What an agent has that can be changed.
 #[derive(Debug)]
 pub struct Kit {
+    pub id: AgentId,
     pub model: Model,
     pub preamble: Preamble,
     pub permissions: Permissions,
@@ -112,8 +114,8 @@ pub struct Shared {
 
 impl Shared {
     /// Where an agent's tools work.
-    fn workplace(&self, facts: &Facts, permissions: &Permissions) -> Arc<Workplace> {
-        let membership = Membership::new(facts.id.clone(), self.team.clone());
+    fn workplace(&self, id: &AgentId, permissions: &Permissions) -> Arc<Workplace> {
+        let membership = Membership::new(id.clone(), self.team.clone());
         self.tools.workplace(&self.world, permissions, membership)
     }
 }

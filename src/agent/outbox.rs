@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use super::context::Compacted;
 use super::handle::{Cancelled, CompactReply};
 use super::outcome::Outcome;
+use super::renaming::RenameReply;
 use super::turn::Verdict;
-use crate::id::{ConfirmId, RequestId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::STORAGE_RETRY_AFTER;
 use crate::message::ToolCall;
 use crate::policy::Permit;
@@ -50,6 +51,8 @@ pub enum Then {
     Prompt(Arc<str>, oneshot::Sender<Result<(), NotChanged>>),
     /// A summary stands for older messages, and whoever asked for it is told.
     Compacted(Box<Compacted>, CompactReply),
+    /// The agent has another id, and whoever gave it is told.
+    Renamed(AgentId, RenameReply),
 }
 
 /// A change that was not made.
@@ -169,6 +172,12 @@ impl Outbox {
         let holds =
             |then: &Then| matches!(then, Then::Work(_) | Then::End(_) | Then::Compacted(..));
         self.entries_mut().any(|entry| holds(&entry.then))
+    }
+
+    /// Whether the agent's next id waits to be written: until it is, nobody knows what to call it.
+    pub fn holds_name(&self) -> bool {
+        let under_way = self.under_way.iter().flat_map(|under_way| &under_way.entries);
+        under_way.chain(&self.waiting).any(|entry| matches!(entry.then, Then::Renamed(..)))
     }
 
     /// Whether nothing is under way, and what waits only waits for the disk to recover.

@@ -21,6 +21,7 @@ impl Agent {
 
     pub(super) fn publish(&self) {
         let status = Status {
+            id: self.id.clone(),
             model: self.model.clone(),
             preamble: Arc::clone(&self.preamble),
             permissions: Arc::clone(&self.permissions),

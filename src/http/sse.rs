@@ -11,7 +11,7 @@ use super::reply::Refusal;
 use crate::event::Seq;
 use crate::hub::{Scope, Start, SubscribeError, Subscription};
 use crate::id::AgentId;
-use crate::limits::NAME_CHARS_SHOWN_MAX;
+use crate::limits::{NAME_CHARS_SHOWN_MAX, STREAM_OPENINGS_MAX};
 use crate::rpc::caller::Caller;
 use crate::rpc::code::Code;
 use crate::rpc::{Missing, Target};
@@ -26,6 +26,13 @@ enum Presence {
     Gone,
 }
 
+/// What came of opening a stream.
+enum Opening {
+    Open(Subscription),
+    /// The agent was there, and is not any more.
+    Left(AgentId),
+}
+
 impl Service {
     pub(super) async fn open_stream(
         &self,
@@ -37,19 +44,37 @@ impl Service {
             Target::Global => Scope::Everything,
             Target::Agent(segment) => Scope::Agent(parse(segment)?),
         };
-        let agent = match &scope {
+        // An agent may leave or get another id in between; then what is there by now decides.
+        for _ in 1..STREAM_OPENINGS_MAX {
+            if let Opening::Open(events) = self.try_to_open(caller, &scope, parts).await? {
+                return Ok(events);
+            }
+        }
+        match self.try_to_open(caller, &scope, parts).await? {
+            Opening::Open(events) => Ok(events),
+            Opening::Left(agent) => Err(gone(&agent)),
+        }
+    }
+
+    async fn try_to_open(
+        &self,
+        caller: &Caller,
+        scope: &Scope,
+        parts: &Parts,
+    ) -> Result<Opening, Refusal> {
+        let agent = match scope {
             Scope::Agent(agent) => Some(agent),
             Scope::Everything => None,
         };
         // A cursor decides whether a gone agent has a stream, but what is wrong with one is told last.
         let cursor = cursor(parts);
         let presence = match agent {
-            Some(agent) => self.presence(agent, &scope, &cursor).await?,
+            Some(agent) => self.presence(agent, scope, &cursor).await?,
             None => Presence::Here,
         };
         let forbidden = |error| Refusal::new(StatusCode::FORBIDDEN, error);
         self.rpc.may_stream(caller, agent).map_err(forbidden)?;
-        self.hub.has_room(&scope).map_err(|error| no_room(&error))?;
+        self.hub.has_room(scope).map_err(|error| no_room(&error))?;
         let cursor = cursor.and_then(|cursor| at_most(cursor, self.journal.last_seq()));
         let bad = |error: CursorError| Refusal::params(StatusCode::BAD_REQUEST, error.to_string());
         let start = match (cursor.map_err(bad)?, presence) {
@@ -64,10 +89,13 @@ impl Service {
             Some(_) => events.of_an_agent(),
             None => events,
         };
-        // One that left in between has told its last event already: nothing would follow.
+        // One that left in between has told its last event already, at least under this id: nothing
+        // would follow.
         match agent {
-            Some(agent) if start == Start::Now && !self.rpc.has_agent(agent) => Err(gone(agent)),
-            Some(_) | None => Ok(events),
+            Some(agent) if presence == Presence::Here && !self.rpc.has_agent(agent) => {
+                Ok(Opening::Left(agent.clone()))
+            }
+            Some(_) | None => Ok(Opening::Open(events)),
         }
     }
 

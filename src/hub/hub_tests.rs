@@ -6,6 +6,9 @@ mod stage;
 #[path = "splice_tests.rs"]
 mod splice;
 
+#[path = "moving_tests.rs"]
+mod moving;
+
 use std::future::poll_fn;
 use std::time::Duration;
 

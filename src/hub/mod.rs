@@ -44,6 +44,8 @@ struct State {
     readers: BTreeMap<Scope, Readers>,
     /// How many of each scope an agent opened, which decides nothing.
     powerless: BTreeMap<Scope, usize>,
+    /// Readers whose agent got another id, with what they are about now.
+    moved: BTreeMap<u64, Scope>,
     open: usize,
     ever_opened: u64,
     published: Option<Seq>,
@@ -117,12 +119,13 @@ impl Hub {
         *self.state().powerless.entry(scope.clone()).or_default() += 1;
     }
 
-    fn discount_powerless(&self, scope: &Scope) {
+    fn discount_powerless(&self, scope: &Scope, number: u64) {
         let mut state = self.state();
-        if let Some(count) = state.powerless.get_mut(scope) {
+        let scope = state.moved.get(&number).unwrap_or(scope).clone();
+        if let Some(count) = state.powerless.get_mut(&scope) {
             *count -= 1;
             if *count == 0 {
-                state.powerless.remove(scope);
+                state.powerless.remove(&scope);
             }
         }
     }
@@ -159,7 +162,10 @@ impl Hub {
         hands: Hands<'_>,
     ) -> Next {
         let mut state = self.state();
-        let State { running, readers, published, stopping, .. } = &mut *state;
+        let State { running, readers, moved, published, stopping, .. } = &mut *state;
+        if let Some(now) = moved.remove(&number) {
+            return Next::Moved(now);
+        }
         let heard = Heard { published: *published, stopping: stopping.as_ref() };
         let of_scope = readers.get_mut(scope);
         let next = of_scope.and_then(|readers| {
@@ -242,6 +248,8 @@ impl State {
     }
 
     fn close(&mut self, scope: &Scope, number: u64) -> Option<Reader> {
+        let moved = self.moved.remove(&number);
+        let scope = moved.as_ref().unwrap_or(scope);
         let readers = self.readers.get_mut(scope)?;
         let reader = readers.remove(number);
         if readers.is_empty() {
@@ -293,6 +301,10 @@ impl State {
         let Some(agent) = &committed.event.agent_id else {
             return;
         };
+        if let What::AgentUpdated { previous_agent_id: Some(previous), .. } = &committed.event.what
+        {
+            self.move_readers(previous, agent);
+        }
         let ends = self.follow(agent, &committed.event);
         if self.readers.is_empty() || self.stopping.is_some() {
             return;
@@ -308,6 +320,17 @@ impl State {
             if let Some(readers) = self.readers.get_mut(scope) {
                 readers.push_durable(scope, &event, woken);
             }
+        }
+    }
+
+    /// An agent got another id, between turns: who listens to it goes on under the new one.
+    fn move_readers(&mut self, from: &AgentId, to: &AgentId) {
+        let [from, to] = [from, to].map(|agent| Scope::Agent(agent.clone()));
+        let Some(readers) = self.readers.remove(&from) else { return };
+        self.moved.extend(readers.numbers().map(|number| (number, to.clone())));
+        self.readers.entry(to.clone()).or_default().join(readers);
+        if let Some(count) = self.powerless.remove(&from) {
+            *self.powerless.entry(to).or_default() += count;
         }
     }
 

@@ -76,6 +76,8 @@ pub(super) enum Next {
     Snapshot(Snapshot),
     /// Read the journal on from what was delivered.
     Replay,
+    /// The agent has another id: this is what the stream is about from now on.
+    Moved(Scope),
     /// It will be woken.
     Wait,
     End,

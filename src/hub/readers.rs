@@ -28,6 +28,16 @@ impl Readers {
         self.len() == 0
     }
 
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.hearing.keys().chain(self.deaf.keys()).copied()
+    }
+
+    /// Takes others in, which have numbers of their own.
+    pub(super) fn join(&mut self, others: Self) {
+        self.hearing.extend(others.hearing);
+        self.deaf.extend(others.deaf);
+    }
+
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
         self.hearing.values_mut().chain(self.deaf.values_mut())
     }

@@ -227,6 +227,21 @@ impl Stage {
         self.commit(&agent, None, What::AgentDestroyed { parent_agent_id: None })
     }
 
+    /// Gives an agent another id, under which what is kept of it is found from now on.
+    pub fn rename(&mut self, from: &str, to: &str) -> Seq {
+        let (from, to) = (agent(from), agent(to));
+        self.go_on(&from);
+        for kept in self.journal.kept.lock().unwrap().iter_mut() {
+            if kept.event.agent_id.as_ref() == Some(&from) {
+                kept.event.agent_id = Some(to.clone());
+            }
+        }
+        let previous_agent_id = Some(from);
+        let changed = serde_json::Map::new();
+        let what = What::AgentUpdated { parent_agent_id: None, changed, previous_agent_id };
+        self.commit(&to, None, what)
+    }
+
     pub fn forget_until(&self, seq: Seq) {
         *self.journal.forgotten.lock().unwrap() = seq;
     }

@@ -52,7 +52,7 @@ impl std::fmt::Debug for Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         if self.powerless {
-            self.hub.discount_powerless(&self.scope);
+            self.hub.discount_powerless(&self.scope, self.number);
         }
         self.hub.close(&self.scope, self.number);
     }
@@ -175,6 +175,11 @@ impl Subscription {
                     return Poll::Ready(Some(self.snapshot(snapshot)));
                 }
                 Next::Replay => self.reading = Some(self.read()),
+                Next::Moved(scope) => {
+                    self.scope = scope;
+                    // What was read last may lack what was kept under the other id.
+                    self.progress.kept = Kept::More;
+                }
                 Next::Wait => {
                     self.pace.rested();
                     if rest == Rest::UntilWoken {

@@ -6,6 +6,8 @@
 //! Nothing here is ever read back: the database is the truth.
 
 mod append; // texts to the ends of files
+mod carry; // files of an agent that got another id
+mod discard; // files of an agent that is gone
 mod queue; // what waits
 mod raw; // traffic as JSON lines
 mod text; // messages and events as Markdown
@@ -20,6 +22,7 @@ use arc_swap::ArcSwap;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use self::discard::Discard;
 use self::queue::{LogFile, Place, Queue};
 use self::writer::Writer;
 use crate::event::{Audience, Committed, What, iso};
@@ -84,6 +87,16 @@ impl Logs {
         self.push(agent, LogFile::Context, text::message(&self.now(), message));
     }
 
+    /// Removes the files of an id that nobody has, after what waits for them; returns their bytes.
+    pub async fn discard(&self, agent: &AgentId) -> u64 {
+        self.shared.queue.ask(Discard::Remove, agent).await
+    }
+
+    /// How many bytes the files of an id have.
+    pub async fn bytes(&self, agent: &AgentId) -> u64 {
+        self.shared.queue.ask(Discard::Measure, agent).await
+    }
+
     /// Who writes down what passes between providers and us, where that was asked for.
     pub fn traffic(&self) -> Option<Arc<dyn Traffic>> {
         self.shared.detail.raw.then(|| Arc::new(self.clone()) as Arc<dyn Traffic>)
@@ -130,6 +143,9 @@ impl Audience for Logs {
     fn publish(&self, events: &[Committed]) {
         for Committed { seq, event, json: _ } in events {
             let Some(agent) = &event.agent_id else { continue };
+            if let What::AgentUpdated { previous_agent_id: Some(previous), .. } = &event.what {
+                self.shared.queue.carry(previous, agent);
+            }
             if let Some(note) = text::note(event) {
                 self.push(agent, LogFile::Context, note);
             }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use super::discard::Discard;
 use crate::id::AgentId;
 use crate::limits::{LOG_LACKING_FILES_MAX, LOG_QUEUE_BYTES_MAX, LOG_QUEUE_ENTRIES_MAX};
 
@@ -27,6 +28,8 @@ pub(super) enum LogFile {
 }
 
 impl LogFile {
+    pub(super) const ALL: [Self; 3] = [Self::Context, Self::Verbose, Self::Raw];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Context => "context.md",
@@ -34,6 +37,22 @@ impl LogFile {
             Self::Raw => "raw.jsonl",
         }
     }
+}
+
+/// What the writer has to do, in this order.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    Text(Entry),
+    /// The files of an agent are those of another id from now on.
+    Carry(Carry),
+    /// The files of an id are of nobody's any more, and whoever asks is told how many bytes they have.
+    Discard(Discard, AgentId, oneshot::Sender<u64>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Carry {
+    pub(super) from: AgentId,
+    pub(super) to: AgentId,
 }
 
 /// A text for a file.
@@ -50,13 +69,13 @@ pub(super) struct Entry {
 /// The end that takes entries.
 #[derive(Debug)]
 pub(super) struct Queue {
-    entries: mpsc::Sender<Entry>,
+    entries: mpsc::Sender<Waiting>,
     room: Arc<Semaphore>,
     dropped: Arc<Dropped>,
 }
 
 impl Queue {
-    pub(super) fn new() -> (Self, mpsc::Receiver<Entry>, Arc<Dropped>) {
+    pub(super) fn new() -> (Self, mpsc::Receiver<Waiting>, Arc<Dropped>) {
         let (entries, waiting) = mpsc::channel(LOG_QUEUE_ENTRIES_MAX);
         let dropped = Arc::new(Dropped::default());
         let room = Arc::new(Semaphore::new(LOG_QUEUE_BYTES_MAX));
@@ -70,12 +89,30 @@ impl Queue {
         };
         let dropped_before = self.dropped.take(&place);
         let entry = Entry { place, text, dropped_before, _room: room };
-        match self.entries.try_send(entry) {
-            // The logs are closed: nobody will read a count either.
-            Ok(()) | Err(TrySendError::Closed(_)) => {}
-            Err(TrySendError::Full(entry)) => {
+        match self.entries.try_send(Waiting::Text(entry)) {
+            Err(TrySendError::Full(Waiting::Text(entry))) => {
                 self.dropped.add(&entry.place, entry.dropped_before + 1);
             }
+            // The logs are closed: nobody will read a count either.
+            Ok(()) | Err(TrySendError::Closed(_) | TrySendError::Full(_)) => {}
+        }
+    }
+
+    /// Unlike all others, whoever asks this waits for its turn and for the disk.
+    pub(super) async fn ask(&self, what: Discard, agent: &AgentId) -> u64 {
+        let (reply, bytes) = oneshot::channel();
+        let asked = self.entries.send(Waiting::Discard(what, agent.clone(), reply)).await;
+        if asked.is_err() {
+            return 0;
+        }
+        bytes.await.unwrap_or(0)
+    }
+
+    /// Has all that was said of `from` so far stand in the files of `to`.
+    pub(super) fn carry(&self, from: &AgentId, to: &AgentId) {
+        let carry = Carry { from: from.clone(), to: to.clone() };
+        if let Err(TrySendError::Full(_)) = self.entries.try_send(Waiting::Carry(carry)) {
+            tracing::warn!(agent = %to, previously = %from, "the logs stay under the id before");
         }
     }
 }
@@ -95,6 +132,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Forgets the counts of one agent's files, and returns them.
+    pub(super) fn take_of(&mut self, agent: &AgentId) -> Vec<(Place, u64)> {
+        self.by_place.extract_if(.., |place, _| place.agent == *agent).collect()
+    }
+
     pub(super) fn add(&mut self, place: &Place, entries: u64) {
         let known = self.by_place.len();
         match self.by_place.get_mut(place) {
@@ -154,10 +196,14 @@ mod tests {
         queue.push(place("a"), "y".to_owned());
         queue.push(place("a"), "y".to_owned());
         queue.push(place("b"), "y".to_owned());
-        drop(waiting.try_recv().unwrap());
+        let mut next = || match waiting.try_recv().unwrap() {
+            Waiting::Text(entry) => entry,
+            Waiting::Carry(_) | Waiting::Discard(..) => panic!("nobody asked for it"),
+        };
+        drop(next());
         queue.push(place("a"), "z".to_owned());
-        assert_eq!(waiting.try_recv().unwrap().place, place("b"));
-        let entry = waiting.try_recv().unwrap();
+        assert_eq!(next().place, place("b"));
+        let entry = next();
         assert_eq!((entry.text.as_str(), entry.dropped_before), ("z", 2));
         assert_eq!(dropped.take_all().by_place, [(place("b"), 1)].into());
         assert_eq!(dropped.take_all(), Counts::default());

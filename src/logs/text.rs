@@ -51,7 +51,7 @@ pub(super) fn note(event: &Event) -> Option<String> {
         What::AgentRestored { parent_agent_id } => {
             (format!("agent restored{}", child_of(parent_agent_id.as_ref())), String::new())
         }
-        What::AgentUpdated { parent_agent_id: _, changed } => {
+        What::AgentUpdated { parent_agent_id: _, changed, previous_agent_id: _ } => {
             let changed: Vec<_> =
                 changed.iter().map(|(field, new)| format!("{field} is now {new}")).collect();
             (format!("agent changed: {}", changed.join(", ")), String::new())

@@ -11,9 +11,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::append::{Blame, Trouble, append_all};
-use super::queue::{Counts, Dropped, Entry, Place};
+use super::carry::carry;
+use super::discard::{Discard, discard};
+use super::queue::{Carry, Counts, Dropped, Entry, Place, Waiting};
 use super::text;
 use crate::event::iso;
+use crate::id::AgentId;
 use crate::limits::{
     LOG_BATCH_ENTRIES_MAX, LOG_GATHER, LOG_LACKING_AT_ONCE_MAX, LOG_LACKING_FILES_MAX,
 };
@@ -22,7 +25,7 @@ use crate::world::World;
 pub(super) struct Writer {
     world: World,
     logs: PathBuf,
-    waiting: mpsc::Receiver<Entry>,
+    waiting: mpsc::Receiver<Waiting>,
     dropped: Arc<Dropped>,
     /// Entries that files lack and do not say so yet.
     lacking: Counts,
@@ -48,7 +51,7 @@ impl Writer {
     pub(super) fn new(
         world: World,
         logs: PathBuf,
-        waiting: mpsc::Receiver<Entry>,
+        waiting: mpsc::Receiver<Waiting>,
         dropped: Arc<Dropped>,
     ) -> Self {
         Self {
@@ -75,7 +78,7 @@ impl Writer {
                 taken = self.waiting.recv_many(&mut batch, LOG_BATCH_ENTRIES_MAX) => taken,
             };
             self.gather(taken, &mut batch, &close).await;
-            self.write(&mut batch).await;
+            self.perform(&mut batch).await;
             if taken == 0 {
                 break;
             }
@@ -84,7 +87,7 @@ impl Writer {
 
     /// Lets a little more come together: every file that is written to is opened for it. Nobody
     /// waits at the end, and where much comes nobody waits at all.
-    async fn gather(&mut self, taken: usize, batch: &mut Vec<Entry>, close: &CancellationToken) {
+    async fn gather(&mut self, taken: usize, batch: &mut Vec<Waiting>, close: &CancellationToken) {
         if taken == 0 || taken == LOG_BATCH_ENTRIES_MAX || self.waiting.is_closed() {
             return;
         }
@@ -99,6 +102,52 @@ impl Writer {
                 Err(_nothing_waits) => break,
             }
         }
+    }
+
+    /// Writes what there is to be written, and carries files to other ids where that comes in between.
+    async fn perform(&mut self, batch: &mut Vec<Waiting>) {
+        let mut texts = Vec::with_capacity(batch.len());
+        for waiting in batch.drain(..) {
+            match waiting {
+                Waiting::Text(entry) => texts.push(entry),
+                Waiting::Carry(files) => {
+                    self.write(&mut texts).await;
+                    self.carry(files).await;
+                }
+                Waiting::Discard(what, agent, reply) => {
+                    self.write(&mut texts).await;
+                    let _ = reply.send(self.discard(what, agent).await);
+                }
+            }
+        }
+        self.write(&mut texts).await;
+    }
+
+    async fn carry(&mut self, Carry { from, to }: Carry) {
+        for (place, lacking) in self.lacking.take_of(&from) {
+            self.lacking.add(&Place { agent: to.clone(), ..place }, lacking);
+        }
+        let (fs, logs) = (Arc::clone(&self.world.fs), self.logs.clone());
+        let (old, new) = (from.clone(), to.clone());
+        let job = move || carry(fs.as_ref(), &logs, &old, &new);
+        if let Err(error) = self.world.blocking.call(job).await {
+            tracing::warn!(agent = %to, previously = %from, %error, "the logs stay under the id before");
+        }
+    }
+
+    async fn discard(&mut self, what: Discard, agent: AgentId) -> u64 {
+        if what == Discard::Remove {
+            self.lacking.take_of(&agent);
+        }
+        let (fs, logs) = (Arc::clone(&self.world.fs), self.logs.clone());
+        let job = {
+            let agent = agent.clone();
+            move || discard(fs.as_ref(), &logs, &agent, what)
+        };
+        self.world.blocking.call(job).await.unwrap_or_else(|error| {
+            tracing::warn!(%agent, %error, "the logs of an agent that is gone stay");
+            0
+        })
     }
 
     /// Writes a batch, then what other files lack for as long as that works.

@@ -47,6 +47,6 @@ impl Pool {
 
     fn parent_of(&self, agent: &AgentHandle) -> Option<AgentId> {
         let parent = self.registry().parent_agent(agent.facts().number);
-        parent.map(|parent| parent.facts().id.clone())
+        parent.map(|parent| parent.id())
     }
 }

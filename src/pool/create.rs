@@ -154,7 +154,7 @@ impl Pool {
         place: OwnedSemaphorePermit,
     ) -> Result<AgentHandle, CreateError> {
         let Reserved { number, id, created_at, budget } = self.reserve(new, parent)?;
-        let parent = parent.map(|parent| parent.agent.facts().id.clone());
+        let parent = parent.map(|parent| parent.agent.id());
         let (facts, kit) = self.made((number, id), created_at, draft, model);
         let pool = Arc::clone(self);
         // What has begun is finished even if the caller goes away: the id would be taken for ever.
@@ -181,7 +181,7 @@ impl Pool {
             Refused::Taken => CreateError::Taken { id: id.clone() },
             Refused::NoParent => {
                 let parent = parent.expect("only a given parent can be missing");
-                CreateError::UnknownParent { id: parent.agent.facts().id.clone() }
+                CreateError::UnknownParent { id: parent.agent.id() }
             }
             Refused::Stopping => CreateError::Stopping,
         });
@@ -214,7 +214,7 @@ impl Pool {
         parent: Option<AgentId>,
         budget: Option<Write>,
     ) -> Result<AgentHandle, CreateError> {
-        let (number, id) = (facts.number, facts.id.clone());
+        let (number, id) = (facts.number, kit.id.clone());
         let what = What::AgentCreated { parent_agent_id: parent.clone() };
         let record = Box::new(record(&facts, &kit, parent.clone()));
         let created = Write::AgentCreated { number, record };
@@ -250,7 +250,7 @@ impl Pool {
         let Draft { depth, permissions, prompt } = draft;
         let tools = self.shared.tools.definitions(&permissions);
         let preamble = Preamble::new(prompt.text, prompt.path, tools);
-        (Facts { number, id, created_at, depth }, Kit { model, preamble, permissions })
+        (Facts { number, created_at, depth }, Kit { id, model, preamble, permissions })
     }
 
     /// The prompt of an agent that is given none.
@@ -329,7 +329,7 @@ impl Pool {
 fn record(facts: &Facts, kit: &Kit, parent: Option<AgentId>) -> AgentRecord {
     let granted = granted(&kit.permissions);
     AgentRecord {
-        id: facts.id.clone(),
+        id: kit.id.clone(),
         parent,
         depth: facts.depth,
         created_at: iso(facts.created_at),

@@ -25,18 +25,20 @@ impl Pool {
                 let _ = self.find(&id).await;
             }
         }
-        let leaving = {
+        let (leaving, place) = {
             // An agent that is just being restored is destroyed afterwards.
             let _turn = self.restoring.acquire().await.expect("this semaphore is never closed");
-            self.registry().start_leaving(id, children)
+            // Nobody's permissions change after its end, and nobody's id until then.
+            let place = Arc::clone(&self.families).acquire_owned().await;
+            let place = place.expect("this semaphore is never closed");
+            (self.registry().start_leaving(id, children), place)
         };
         if leaving.is_empty() {
             return Ok(Vec::new());
         }
         let pool = Arc::clone(self);
         let ended = tokio::spawn(async move {
-            // Nobody's permissions change after its end.
-            let _place = pool.families.acquire().await.expect("this semaphore is never closed");
+            let _place = place;
             pool.end(leaving).await
         });
         ended.await.expect("ending an agent does not panic")

@@ -8,8 +8,11 @@ mod permissions;
 mod callers; // what agents may ask of others
 mod team; // what they do to each other
 pub mod told; // about agents, to whoever asks
+mod prune;
 mod records;
 mod registry;
+mod rename;
+mod renaming; // who is called what, as bookkeeping
 mod restore;
 mod sessions; // what is done to saved ones
 mod waits;
@@ -26,9 +29,11 @@ pub use callers::{AskError, FirstMessage};
 pub use change::SetModelError;
 pub use create::{Asker, CreateError, FirstTurn, NewAgent, NewId};
 pub use permissions::{ChangeError, NewPermissions};
+pub use prune::{Pruned, Pruning};
 pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
+pub use rename::RenameError;
 pub use restore::RestoreError;
 pub use sessions::{Desk, SessionsError, Upto};
 pub use waits::Deadlock;
@@ -45,7 +50,7 @@ use crate::policy::ceiling::Yolo;
 use crate::policy::{PolicyError, Presets, normal};
 use crate::provider::Models;
 use crate::session::Directory;
-use crate::store::{Opened, Store};
+use crate::store::{AgentNumber, Opened, Store};
 use crate::tool::Tools;
 use crate::world::{Fs, Use, World};
 
@@ -61,6 +66,8 @@ pub struct Pool {
     families: Arc<Semaphore>,
     /// Where session files lie.
     directory: Directory,
+    /// What is left of agents that are gone is removed by one at a time, so that each is counted once.
+    pruning: Semaphore,
     /// What no agent below `yolo` may use, absolute and without links.
     closed: Arc<[PathBuf]>,
     shared: Arc<Shared>,
@@ -123,6 +130,7 @@ impl Pool {
                 registry: Mutex::new(Registry::new(residents, next_number)),
                 desk: Desk::default(),
                 restoring: Semaphore::new(1),
+                pruning: Semaphore::new(1),
                 families: Arc::new(Semaphore::new(FAMILIES_AT_ONCE_MAX)),
                 directory,
                 closed,
@@ -139,6 +147,12 @@ impl Pool {
     /// The agent of this id, if it is in memory.
     pub fn agent(&self, id: &AgentId) -> Option<AgentHandle> {
         self.registry().get(id)
+    }
+
+    /// Whether there is an agent of this id in memory that is not just getting another one.
+    pub fn has_agent(&self, id: &AgentId) -> bool {
+        let registry = self.registry();
+        registry.get(id).is_some() && !registry.is_changing(id)
     }
 
     pub fn parent(&self, id: &AgentId) -> Option<AgentId> {
@@ -159,9 +173,16 @@ impl Pool {
     }
 
     /// Notes that `from` waits for `to` until the guard is dropped, unless it would wait for itself.
-    pub fn wait_for(self: &Arc<Self>, from: &AgentId, to: &AgentId) -> Result<Wait, Deadlock> {
-        self.registry().waits.start(from, to)?;
-        Ok(Wait { pool: Arc::clone(self), from: from.clone(), to: to.clone() })
+    pub fn wait_for(self: &Arc<Self>, from: &AgentId, to: &AgentHandle) -> Result<Wait, Deadlock> {
+        let to = to.facts().number;
+        let mut registry = self.registry();
+        // One that is gone by now holds nobody up.
+        let from = registry.number(from);
+        if let Some(from) = from {
+            let started = registry.waits.start(from, to);
+            started.map_err(|chain| Deadlock { chain: registry.ids_of(&chain) })?;
+        }
+        Ok(Wait { pool: Arc::clone(self), from, to })
     }
 
     /// How long a turn may take, with the wait for it, where nobody says.
@@ -262,12 +283,14 @@ fn compaction(config: &Config, models: &Models) -> CompactionRules {
 #[derive(Debug)]
 pub struct Wait {
     pool: Arc<Pool>,
-    from: AgentId,
-    to: AgentId,
+    from: Option<AgentNumber>,
+    to: AgentNumber,
 }
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        self.pool.registry().waits.end(&self.from, &self.to);
+        if let Some(from) = self.from {
+            self.pool.registry().waits.end(from, self.to);
+        }
     }
 }

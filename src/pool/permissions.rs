@@ -128,7 +128,7 @@ impl Pool {
         agent: &AgentHandle,
         change: impl FnOnce(&Permissions, &[PathBuf]) -> Result<Permissions, Refusal> + Send,
     ) -> Result<Arc<Permissions>, ChangeError> {
-        let dormant = self.registry().dormant_below(&agent.facts().id);
+        let dormant = self.registry().dormant_below(&agent.id());
         for id in dormant {
             // One that cannot come back is decided on anew once it does.
             let _ = self.find(&id).await;
@@ -191,7 +191,8 @@ impl Pool {
             let changed = changed(before, after);
             if !changed.is_empty() {
                 let parent_agent_id = member.parent_id.clone();
-                let what = What::AgentUpdated { parent_agent_id, changed };
+                let previous_agent_id = None;
+                let what = What::AgentUpdated { parent_agent_id, changed, previous_agent_id };
                 writes.push(Write::Event(Event::new(&member.id, now, what)));
             }
         }

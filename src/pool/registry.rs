@@ -11,26 +11,28 @@ use crate::store::{AgentNumber, Exported, Resident};
 #[derive(Debug)]
 pub struct Registry<A> {
     /// In order of creation.
-    agents: BTreeMap<AgentNumber, Entry<A>>,
-    by_id: BTreeMap<AgentId, AgentNumber>,
+    pub(super) agents: BTreeMap<AgentNumber, Entry<A>>,
+    pub(super) by_id: BTreeMap<AgentId, AgentNumber>,
+    /// The old and the new id of each agent that is getting another one.
+    pub(super) changing: BTreeSet<AgentId>,
     next_number: AgentNumber,
     pub waits: Waits,
     stopping: bool,
 }
 
 #[derive(Debug)]
-struct Entry<A> {
-    id: AgentId,
-    presence: Presence<A>,
+pub(super) struct Entry<A> {
+    pub(super) id: AgentId,
+    pub(super) presence: Presence<A>,
     parent: Option<AgentNumber>,
-    children: BTreeSet<AgentNumber>,
+    pub(super) children: BTreeSet<AgentNumber>,
     /// Whether its session file follows it.
     exported: Exported,
 }
 
 /// How far an agent is there. Its id is taken in any case.
 #[derive(Debug)]
-enum Presence<A> {
+pub(super) enum Presence<A> {
     /// Being written down for the first time; nobody finds it yet.
     Arriving,
     /// On disk only, until somebody asks for it.
@@ -97,6 +99,7 @@ impl<A> Registry<A> {
         let mut registry = Self {
             agents: BTreeMap::new(),
             by_id: BTreeMap::new(),
+            changing: BTreeSet::new(),
             next_number,
             waits: Waits::default(),
             stopping: false,
@@ -144,7 +147,7 @@ impl<A: Clone> Registry<A> {
         if self.stopping {
             return Err(Refused::Stopping);
         }
-        if self.by_id.contains_key(id) {
+        if !self.is_free(id) {
             return Err(Refused::Taken);
         }
         let parent = parent.map(|parent| parent.number);
@@ -173,7 +176,7 @@ impl<A: Clone> Registry<A> {
     }
 
     pub fn is_free(&self, id: &AgentId) -> bool {
-        !self.by_id.contains_key(id)
+        !self.by_id.contains_key(id) && !self.is_changing(id)
     }
 
     /// The lowest numbered temporary id that nobody has.
@@ -355,6 +358,11 @@ impl<A: Clone> Registry<A> {
         }
     }
 
+    pub fn ids_of(&self, numbers: &[AgentNumber]) -> Vec<AgentId> {
+        let entries = numbers.iter().filter_map(|number| self.agents.get(number));
+        entries.map(|entry| entry.id.clone()).collect()
+    }
+
     /// Refuses new agents from now on.
     pub fn stop(&mut self) {
         self.stopping = true;
@@ -386,17 +394,12 @@ impl<A: Clone> Registry<A> {
 
     fn child_count(&self, entry: &Entry<A>) -> usize {
         let children = entry.children.iter().map(|number| &self.agents[number]);
-        let there =
-            |child: &&Entry<A>| matches!(child.presence, Presence::Here(_) | Presence::Dormant);
-        children.filter(there).count()
+        children.filter(|child| child.is_there()).count()
     }
 
-    fn parent_of(&self, entry: &Entry<A>) -> Option<AgentId> {
+    pub(super) fn parent_of(&self, entry: &Entry<A>) -> Option<AgentId> {
         let parent = &self.agents[&entry.parent?];
-        match parent.presence {
-            Presence::Here(_) | Presence::Dormant => Some(parent.id.clone()),
-            Presence::Arriving | Presence::Leaving(_) => None,
-        }
+        parent.is_there().then(|| parent.id.clone())
     }
 }
 
@@ -405,6 +408,14 @@ impl<A> Entry<A> {
         match &self.presence {
             Presence::Here(agent) => Some(agent),
             Presence::Arriving | Presence::Dormant | Presence::Leaving(_) => None,
+        }
+    }
+
+    /// Whether it is in memory, or can be.
+    pub(super) fn is_there(&self) -> bool {
+        match self.presence {
+            Presence::Here(_) | Presence::Dormant => true,
+            Presence::Arriving | Presence::Leaving(_) => false,
         }
     }
 }

@@ -37,6 +37,7 @@ pub enum RestoreError {
 impl Pool {
     /// The agent of this id, brought back from disk if it is there only; `None` where there is none.
     pub async fn find(self: &Arc<Self>, id: &AgentId) -> Result<Option<AgentHandle>, RestoreError> {
+        self.settled(id).await;
         let (agent, is_dormant) = {
             let registry = self.registry();
             (registry.get(id), !registry.dormant_line(id).is_empty())
@@ -82,8 +83,8 @@ impl Pool {
         let loaded = loaded.ok_or(RestoreError::Missing)?;
         let parent = self.registry().parent_agent(number);
         let (facts, kit) = self.remade(number, &loaded, parent.as_ref())?;
-        let id = facts.id.clone();
-        let parent_agent_id = parent.map(|parent| parent.facts().id.clone());
+        let id = kit.id.clone();
+        let parent_agent_id = parent.map(|parent| parent.id());
         let restored = Write::Event(self.event(&id, What::AgentRestored { parent_agent_id }));
         let mut writes = vec![Write::AgentRestored { number }, restored];
         let granted = granted(&kit.permissions);

@@ -76,7 +76,7 @@ impl Pool {
         let Some(FirstMessage { content, is_awaited }) = first else {
             return Ok(json(&created));
         };
-        let id = &child.facts().id;
+        let id = &child.id();
         let but = |why: String| format!("{id} was created, but its first message failed. {why}");
         let request = self.request_of(from, content);
         let created =
@@ -87,7 +87,8 @@ impl Pool {
             let initial_status = Some(RequestStatus::Queued);
             return Ok(json(&CreateAgentResult { initial_status, ..created }));
         }
-        let waiting = self.wait_for(from, id).map_err(|deadlock| refused(&deadlock.refusal()))?;
+        let waiting =
+            self.wait_for(from, &child).map_err(|deadlock| refused(&deadlock.refusal()))?;
         let request_id = request.request_id.clone();
         let ended = hand_over(child.clone(), request, waiting, beside).await;
         let outcome = ended.map_err(|error| but(not_sent(&error, id)))?;
@@ -103,8 +104,9 @@ impl Pool {
         content: Arc<str>,
         beside: &TaskTracker,
     ) -> ToolOutput {
-        let waiting = self.wait_for(from, to).map_err(|deadlock| refused(&deadlock.refusal()))?;
         let agent = self.present_again(to).await?;
+        let waiting = self.wait_for(from, &agent);
+        let waiting = waiting.map_err(|deadlock| refused(&deadlock.refusal()))?;
         let request = self.request_of(from, content);
         let request_id = request.request_id.clone();
         let ended = hand_over(agent, request, waiting, beside).await;

@@ -154,7 +154,7 @@ pub struct ContextResult {
 
 impl CreateAgentResult {
     pub fn of(agent: &AgentHandle) -> Self {
-        let agent_id = agent.facts().id.clone();
+        let agent_id = agent.id();
         Self {
             url: format!("/agent/{agent_id}"),
             agent_id,
@@ -216,8 +216,8 @@ impl AgentEntry {
     pub fn of(listed: &Listed<AgentHandle>, status: &Status) -> Self {
         let (facts, shown) = (listed.agent.facts(), &status.shown);
         Self {
-            agent_id: facts.id.clone(),
-            is_temp: facts.id.is_temp(),
+            agent_id: status.id.clone(),
+            is_temp: status.id.is_temp(),
             created_at: Arc::clone(&shown.created_at),
             message_count: status.message_count,
             should_shutdown: status.should_shutdown,

@@ -74,7 +74,7 @@ impl Call<'_> {
         let mut agents = self.visible();
         if let Some(caller) = &self.caller.agent {
             // An agent sees its parent in a list, but reads only itself and its descendants.
-            agents.retain(|listed| self.rpc.pool.is_within(&listed.agent.facts().id, caller));
+            agents.retain(|listed| self.rpc.pool.is_within(&listed.agent.id(), caller));
         }
         let summaries = agents.iter().map(async |listed| {
             let agent = &listed.agent;

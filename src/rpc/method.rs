@@ -13,6 +13,7 @@ use serde_json::Value;
 pub use super::confirmations::{
     ConfirmParams, ConfirmResult, ConfirmationEntry, ListConfirmationsResult,
 };
+pub use super::session_changes::{PruneSessionsParams, PruneSessionsResult};
 pub use super::settings::{
     ExplainPermissionParams, ExplainPermissionResult, GetModelResult, GetPermissionsResult,
     GetSystemPromptResult, SetCwdParams, SetCwdResult, SetModelParams, SetModelResult,
@@ -131,6 +132,8 @@ methods! {
         "Lists the agents, with their tokens and context if asked for.";
     ShutdownServer "shutdown_server": Global, Counted, Refused, NoParams => ShutdownServerResult,
         "Stops the server once running turns have ended or their time of grace is over.";
+    PruneSessions "prune_sessions": Global, Counted, Refused, PruneSessionsParams => PruneSessionsResult,
+        "Removes what is left of agents that are gone: their rows, events and logs.";
     Discover "rpc.discover": Global, Counted, Allowed, NoParams => OpenRpc,
         "Returns this API as an OpenRPC document.";
     Send "send": Agent, Counted, Decided, SendParams => SendResult,

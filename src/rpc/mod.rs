@@ -12,6 +12,7 @@ pub mod openrpc;
 mod params;
 mod per_agent;
 mod permissions;
+mod session_changes;
 mod settings;
 pub mod wire;
 
@@ -116,9 +117,9 @@ impl Rpc {
         self.pool.agent(&id).map(|_| id)
     }
 
-    /// Whether the agent is in memory.
+    /// Whether the agent is in memory, and not just getting another id.
     pub fn has_agent(&self, id: &AgentId) -> bool {
-        self.pool.agent(id).is_some()
+        self.pool.has_agent(id)
     }
 
     /// Checks whether the events of an agent, or of everything, are for the caller.
@@ -252,8 +253,8 @@ impl Rpc {
 
 impl Call<'_> {
     async fn dispatch(self, agent: Option<&AgentHandle>, method: Method, given: Params) -> Outcome {
-        let target = agent.map(|agent| &agent.facts().id);
-        self.caller.may_call(&self.rpc.pool, method, target)?;
+        let target = agent.map(AgentHandle::id);
+        self.caller.may_call(&self.rpc.pool, method, target.as_ref())?;
         let agent = || agent.expect("an agent's method is called on an agent");
         Ok(match method {
             Method::CreateAgent => raw(self.create_agent(params::read(method, given)?).await?),
@@ -261,6 +262,7 @@ impl Call<'_> {
             Method::ListAgents => raw(self.list_agents(params::read(method, given)?)),
             Method::GetAgentSummaries => raw(self.summaries(params::read(method, given)?).await),
             Method::ShutdownServer => raw(self.shutdown_server(params::read(method, given)?)),
+            Method::PruneSessions => raw(self.prune_sessions(params::read(method, given)?).await?),
             Method::Discover => raw(self.discover(params::read(method, given)?)),
             Method::Send => raw(self.send(agent(), params::read(method, given)?).await?),
             Method::Cancel => raw(self.cancel(agent(), params::read(method, given)?).await?),

@@ -44,8 +44,7 @@ impl Call<'_> {
         agent: &AgentHandle,
         params: SendParams,
     ) -> Result<SendResult, ErrorObject> {
-        let target = &agent.facts().id;
-        self.may_send(target)?;
+        self.may_send(&agent.id())?;
         let prepared = self.prepare_send(params)?;
         // A request that is known already is no new work: it is joined or told.
         if self.rpc.pool.is_stopping() && !is_known(agent, &prepared).await {
@@ -66,7 +65,7 @@ impl Call<'_> {
     ) -> Result<SendResult, ErrorObject> {
         let _waiting = match &self.caller.agent {
             Some(from) => {
-                let waiting = self.rpc.pool.wait_for(from, &agent.facts().id);
+                let waiting = self.rpc.pool.wait_for(from, agent);
                 Some(waiting.map_err(|deadlock| Code::of_deadlock(&deadlock))?)
             }
             None => None,
@@ -85,7 +84,7 @@ impl Call<'_> {
         let progress = match self.place.while_waiting(agent.send(prepared.request)).await {
             Ok(accepted) => accepted,
             Err(SendError::Gone) => return Err(self.gone(agent)),
-            Err(error) => return Err(Code::of_send(&error, &agent.facts().id)),
+            Err(error) => return Err(Code::of_send(&error, &agent.id())),
         };
         Ok(Sent { request_id, progress })
     }
@@ -223,7 +222,7 @@ impl Call<'_> {
         let page = page.map_err(|unanswered| self.unanswered(agent, unanswered))?;
         let messages = (offset..).zip(page.messages);
         Ok(GetMessagesResult {
-            agent_id: agent.facts().id.clone(),
+            agent_id: agent.id(),
             total: page.total,
             offset,
             limit,
@@ -288,9 +287,7 @@ impl Call<'_> {
                 Err(ErrorObject::new(Code::Conflict, message))
             }
             Err(CompactError::Storage) => Err(outcome::storage()),
-            Err(CompactError::Retiring) => {
-                Err(Code::of_send(&SendError::Retiring, &agent.facts().id))
-            }
+            Err(CompactError::Retiring) => Err(Code::of_send(&SendError::Retiring, &agent.id())),
             Err(CompactError::Defect { error_id }) => Err(outcome::defect(&error_id)),
             Err(CompactError::Gone) => Err(self.gone(agent)),
         }
@@ -323,13 +320,13 @@ impl Call<'_> {
         match unanswered {
             Unanswered::Gone => self.gone(agent),
             Unanswered::Storage => outcome::storage(),
-            Unanswered::Retiring => Code::of_send(&SendError::Retiring, &agent.facts().id),
+            Unanswered::Retiring => Code::of_send(&SendError::Retiring, &agent.id()),
         }
     }
 
     /// An agent's task ends when it is destroyed; at any other time that is our defect.
     pub(super) fn gone(&self, agent: &AgentHandle) -> ErrorObject {
-        let id = &agent.facts().id;
+        let id = &agent.id();
         if !self.rpc.pool.agent(id).is_some_and(|present| present.is(agent)) {
             return Code::gone(id);
         }

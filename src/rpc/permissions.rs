@@ -74,7 +74,7 @@ impl Call<'_> {
             policy: PolicyView::of(permissions),
             session_allowances: rights.allowances.clone(),
             depth: facts.depth,
-            parent_agent_id: self.rpc.pool.parent(&facts.id),
+            parent_agent_id: self.rpc.pool.parent(&agent.id()),
         }
     }
 

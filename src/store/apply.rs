@@ -27,11 +27,9 @@ impl Change<'_> {
         match write {
             Write::AgentCreated { number, record } => self.create_agent(number, &record),
             Write::AgentDestroyed { number } => self.destroy_agent(number),
-            Write::AgentRestored { number } => self.run(
-                "UPDATE agents SET session_status = 'active' \
-                 WHERE number = ?1 AND session_status = 'dormant'",
-                [sql(number)],
-            ),
+            Write::AgentRestored { number } => self.restore_agent(number),
+            Write::AgentRenamed { number, id } => self.rename_agent(number, &id),
+            Write::AgentPruned { number } => self.prune_agent(number),
             Write::Message { agent, index, message } => self.put_message(agent, index, &message),
             Write::RequestQueued { agent, id, content } => self.run_if_there(
                 agent,
@@ -148,6 +146,14 @@ impl Change<'_> {
         self.run(
             "INSERT INTO recipes (agent, recipe) VALUES (?1, ?2)",
             (sql(number), text(&record.recipe)),
+        )
+    }
+
+    fn restore_agent(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+        self.run(
+            "UPDATE agents SET session_status = 'active' \
+             WHERE number = ?1 AND session_status = 'dormant'",
+            [sql(agent)],
         )
     }
 

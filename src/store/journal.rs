@@ -38,6 +38,21 @@ impl Journal {
         self.counts.clear();
     }
 
+    /// The events of `from` since the one of number `since` are those of `to` from now on. They say what
+    /// they said.
+    pub(super) fn move_events(
+        &mut self,
+        statements: &Statements<'_>,
+        (from, since): (&AgentId, Seq),
+        to: &AgentId,
+    ) -> rusqlite::Result<()> {
+        // Both are counted again when they have their next one.
+        self.counts.remove(from);
+        self.counts.remove(to);
+        let text = "UPDATE events SET agent_id = ?3 WHERE agent_id = ?1 AND seq >= ?2";
+        statements.run(text, (from.as_str(), sql(since), to.as_str())).map(drop)
+    }
+
     pub(super) fn append(
         &mut self,
         statements: &Statements<'_>,
@@ -85,6 +100,18 @@ impl Journal {
         )?;
         assert_eq!(forgotten as u64, excess, "exactly the oldest beyond {} go", self.per_agent);
         note_forgotten(statements, agent.as_str(), up_to)
+    }
+
+    /// Events of an agent up to this one are not kept any more.
+    pub(super) fn note_forgotten(
+        &mut self,
+        statements: &Statements<'_>,
+        agent: &str,
+        up_to: Seq,
+    ) -> rusqlite::Result<()> {
+        // They are counted again when the next one comes.
+        self.counts.remove(agent);
+        note_forgotten(statements, agent, up_to)
     }
 
     /// Forgets some of the events from before a time. Returns whether there may be more.

@@ -29,8 +29,10 @@ mod error; // what can go wrong
 mod files; // the database's files
 mod journal; // events that are kept
 mod ledger; // the database, and what must be true of it
+mod prune; // what is left of agents that are gone
 mod read; // what was written
 mod recovery; // what the last server left open
+mod rename; // another id for an agent, as SQL
 mod schema; // tables, and how they came to be
 mod sessions; // what belongs to session files
 mod write; // what can be written
@@ -54,6 +56,7 @@ use crate::world::{BoxFuture, World};
 
 pub use error::{Fault, StoreError};
 pub use journal::Kept;
+pub use prune::GoneAgent;
 pub use read::{ConfirmationRecord, Loaded, Opening, RequestRecord, Resident};
 pub use recovery::Closed;
 pub use sessions::{Exported, Listing, SessionRow, StoredSession, TakenSession};
@@ -170,6 +173,31 @@ impl Store {
         limit: u64,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
         self.read(move |connection| read::messages(connection, agent, offset, limit)).await
+    }
+
+    /// Agents that are gone and last changed before a time (ISO 8601, UTC), after the one of a number;
+    /// so many at most.
+    pub async fn gone(
+        &self,
+        before: &str,
+        after: AgentNumber,
+        limit: usize,
+    ) -> Result<Vec<GoneAgent>, StoreError> {
+        let before = before.to_owned();
+        self.read(move |connection| prune::gone(connection, &before, (after, limit))).await
+    }
+
+    /// How many bytes are left of an agent that is gone.
+    pub async fn bytes_left(&self, agent: AgentNumber) -> Result<u64, StoreError> {
+        self.read(move |connection| prune::bytes(connection, agent)).await
+    }
+
+    /// Removes all that is left of an agent that is gone, piece by piece; others get in between.
+    pub async fn prune(&self, agent: AgentNumber) -> Result<(), StoreError> {
+        while self.read(move |connection| prune::is_left(connection, agent)).await? {
+            self.commit(vec![Write::AgentPruned { number: agent }]).await?;
+        }
+        Ok(())
     }
 
     pub async fn request(

@@ -31,6 +31,16 @@ pub enum Write {
     AgentRestored {
         number: AgentNumber,
     },
+    /// The agent is called otherwise from now on, and is temporary no more: its events are found under
+    /// the new id, its children have a parent of this id, and the old one is free.
+    AgentRenamed {
+        number: AgentNumber,
+        id: AgentId,
+    },
+    /// A piece of what is left of an agent that is gone goes for good, its row with the last of it.
+    AgentPruned {
+        number: AgentNumber,
+    },
     Message {
         agent: AgentNumber,
         index: u64,

@@ -18,6 +18,7 @@ use super::place::{Parents, Paths, Spot, way_to};
 use super::programs;
 use super::seen::Seen;
 use super::team::Membership;
+use crate::id::AgentId;
 use crate::policy::{PathRule, Permissions, Permit, Rights, Roots, Side};
 use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, Programs, World};
 
@@ -117,6 +118,11 @@ impl Workplace {
         if permissions.rights().take_from(&before.rights) {
             before.withdrawn.cancel();
         }
+    }
+
+    /// The agent is called otherwise from now on.
+    pub fn rename(&self, id: AgentId) {
+        self.membership.rename(id);
     }
 
     pub(super) fn mandate(&self) -> Arc<Mandate> {

@@ -172,10 +172,10 @@ impl Yard {
     /// What an agent may that one above it may not.
     fn beyond(&self) -> Vec<String> {
         let agents = self.pool.list();
-        let of = |id: &AgentId| agents.iter().find(|listed| listed.agent.facts().id == *id);
+        let of = |id: &AgentId| agents.iter().find(|listed| listed.agent.id() == *id);
         let mut found = Vec::new();
         for listed in &agents {
-            let child = &listed.agent.facts().id;
+            let child = &listed.agent.id();
             let mut above = &listed.family.parent;
             while let Some(ancestor) = above {
                 let Some(parent) = of(ancestor) else { break };

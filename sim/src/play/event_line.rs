@@ -27,7 +27,10 @@ fn more(what: &What) -> String {
         | What::AgentRestored { parent_agent_id } => {
             parent_agent_id.as_ref().map(|parent| format!("under {parent}")).unwrap_or_default()
         }
-        What::AgentUpdated { parent_agent_id: _, changed } => shown(changed),
+        What::AgentUpdated { parent_agent_id: _, changed, previous_agent_id } => {
+            let previous = previous_agent_id.as_ref().map(|id| format!("(previously {id}) "));
+            format!("{}{}", previous.unwrap_or_default(), shown(changed))
+        }
         What::Compacted { tokens_before, tokens_after } => {
             format!("{tokens_before} tokens became {tokens_after}")
         }

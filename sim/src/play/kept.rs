@@ -139,6 +139,19 @@ impl Kept {
         self.agents.iter().find(|agent| agent.id == id && agent.exists())
     }
 
+    /// What the agent of this id was called before, by its events.
+    pub fn former_ids<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a str> {
+        let of_id = self.events.iter().filter(move |event| event.agent == id);
+        of_id.map(|event| event.text("agent_id")).filter(move |told| *told != id)
+    }
+
+    /// The agent that has this id or, where nobody has, the last that had it and got another.
+    pub fn agent_once_called(&self, id: &str) -> Option<&KeptAgent> {
+        let there = || self.agents.iter().filter(|agent| agent.exists());
+        let had_it = |agent: &&KeptAgent| self.former_ids(&agent.id).any(|former| former == id);
+        self.agent(id).or_else(|| there().rfind(had_it))
+    }
+
     /// The requests of an agent, in order.
     pub fn requests_of(&self, agent: &KeptAgent) -> impl Iterator<Item = &KeptRequest> {
         let number = agent.number;

@@ -6,6 +6,7 @@ mod commits; // together or not at all
 mod reads; // what comes back
 mod recovery; // what the last server left open
 mod retention; // which events are kept
+mod renaming; // another id
 mod opening; // newer and damaged databases
 mod faults; // a disk that fails
 mod workload; // several agents at once, and what must be found of them

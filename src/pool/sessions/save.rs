@@ -27,7 +27,7 @@ impl Pool {
         let (pool, saved) = (Arc::clone(self), name.clone());
         // What has begun is finished even if the caller goes away.
         let save = tokio::spawn(async move {
-            if *name.id() == agent.facts().id {
+            if *name.id() == agent.id() {
                 pool.save_own(&agent, name).await
             } else {
                 pool.save_copy(&agent, name, overwrite).await
@@ -66,7 +66,7 @@ impl Pool {
         name: SessionName,
         overwrite: Overwrite,
     ) -> Result<(), SessionsError> {
-        let gone = || SessionsError::NoAgent { id: agent.facts().id.clone() };
+        let gone = || SessionsError::NoAgent { id: agent.id() };
         let mut file = self.session_of(agent).await?.ok_or_else(gone)?;
         file.agent_id = name.id().clone();
         let session = Session::from(name);

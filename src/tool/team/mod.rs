@@ -12,6 +12,7 @@ mod status;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 
+use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -74,24 +75,30 @@ pub enum Act {
 }
 
 /// An agent's place in its team.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Membership {
-    id: AgentId,
+    /// A call takes the one that is here when it is made.
+    id: ArcSwap<AgentId>,
     /// The team holds its agents, so they do not hold it.
     team: Weak<dyn Team>,
 }
 
 impl Membership {
     pub fn new(id: AgentId, team: Weak<dyn Team>) -> Self {
-        Self { id, team }
+        Self { id: ArcSwap::from_pointee(id), team }
+    }
+
+    /// The agent is called otherwise from now on.
+    pub(super) fn rename(&self, id: AgentId) {
+        self.id.store(Arc::new(id));
     }
 
     fn may(&self, act: &Act) -> Result<(), Decision> {
-        self.asks(|team| team.may(&self.id, act))
+        self.asks(|team| team.may(&self.id.load(), act))
     }
 
     fn has_left(&self, act: &Act) -> Result<(), Decision> {
-        self.asks(|team| team.has_left(&self.id, act))
+        self.asks(|team| team.has_left(&self.id.load(), act))
     }
 
     fn asks(&self, ask: impl FnOnce(&dyn Team) -> Result<(), Refusal>) -> Result<(), Decision> {
@@ -102,7 +109,7 @@ impl Membership {
 
     async fn act(&self, act: Act, beside: TaskTracker) -> ToolOutput {
         match self.team.upgrade() {
-            Some(team) => team.act(self.id.clone(), act, beside).await,
+            Some(team) => team.act(AgentId::clone(&self.id.load()), act, beside).await,
             None => Err("There are no other agents any more: the server is stopping.".to_owned()),
         }
     }

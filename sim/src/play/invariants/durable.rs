@@ -109,10 +109,12 @@ fn claimed(kept: &Kept, told: &Told<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let asked_for = told.asked_for();
     for agent in &kept.agents {
-        if !asked_for.contains(agent.id.as_str()) && !told.may_have_unknown_agents() {
+        let formerly: BTreeSet<&str> = kept.former_ids(&agent.id).collect();
+        let ids = || std::iter::once(agent.id.as_str()).chain(formerly.iter().copied());
+        if !ids().any(|id| asked_for.contains(id)) && !told.may_have_unknown_agents() {
             found.push(format!("{}: nobody asked for this agent", agent.id));
         }
-        let sends = told.sends(&agent.id);
+        let sends: Vec<_> = ids().flat_map(|id| told.sends(id)).collect();
         if told.raw_says("send") || told.raw_says("initial_message") {
             continue;
         }
@@ -157,8 +159,10 @@ fn repeated(agent: &KeptAgent, sends: &[(Option<&str>, &str)]) -> Vec<String> {
 /// What was told and is not there.
 fn lost(kept: &Kept, told: &Told<'_>) -> Vec<String> {
     let mut found = Vec::new();
+    let nobodys = told.ids_given().into_iter().filter(|id| kept.agent(id).is_none());
+    found.extend(nobodys.map(|id| format!("{id}: an agent got this id, and nobody has it")));
     for id in told.asked_for() {
-        match (told.fate(id), kept.agent(id)) {
+        match (told.fate(id), kept.agent_once_called(id)) {
             (Fate::Exists { .. }, None) => {
                 found.push(format!("{id}: it was created and is not there"));
             }

@@ -24,6 +24,10 @@ pub struct Events {
 #[derive(Debug)]
 struct Stream {
     opened: Opened,
+    /// The last event that anybody was told of when it was opened.
+    opened_after: Seq,
+    /// What it told of other ids than the one it was opened with: the agent may have got another.
+    others: BTreeSet<(Option<Seq>, String)>,
     /// The start of the server that it was opened at.
     server_start: u64,
     last: Seq,
@@ -50,7 +54,8 @@ impl Check for Events {
     fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
         match observation {
             Observation::StreamOpened(opened) => {
-                let stream = Stream::new(opened.clone(), seen.server_start);
+                let told = self.told.last_key_value().map_or(0, |(seq, _)| *seq);
+                let stream = Stream::new(opened.clone(), seen.server_start, told);
                 self.streams.insert(opened.stream.clone(), stream);
                 Vec::new()
             }
@@ -71,11 +76,17 @@ impl Check for Events {
     }
 
     fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, _: &End<'_>) -> Vec<String> {
-        let mut found = self.against(kept);
-        let all = self.all(kept);
+        let names = self.names(kept);
+        let mut found = self.against(kept, &names);
+        let all = self.all(kept, &names);
         for stream in self.streams.values() {
-            let missing = stream.missing(&all, seen.server_start);
-            let problems = missing.into_iter().chain(stream.unfinished().map(str::to_owned));
+            let of = stream.opened.agent.as_ref();
+            let ids = of.map(|id| names_since(&names, id, stream.opened_after));
+            let owner = ids.as_ref().and_then(|ids| ids.last()).map(String::as_str);
+            let missing = stream.missing(&all, owner, seen.server_start);
+            let strange = stream.strange(&all, ids.as_deref().unwrap_or_default());
+            let problems = missing.into_iter().chain(strange);
+            let problems = problems.chain(stream.unfinished().map(str::to_owned));
             found.extend(problems.map(|problem| format!("{}: {problem}", stream.name())));
         }
         found
@@ -97,33 +108,81 @@ impl Events {
     }
 
     /// What was told and is not kept as it was told.
-    fn against(&self, kept: &Kept) -> Vec<String> {
+    fn against(&self, kept: &Kept, names: &Names) -> Vec<String> {
         let by_seq: BTreeMap<Seq, &Value> =
             kept.events.iter().map(|kept| (kept.seq, &kept.json)).collect();
+        let forgotten = |seq: Seq| move |id: &String| kept.is_forgotten(id, seq);
         let problem = |(seq, event): (&Seq, &Event)| match by_seq.get(seq) {
             Some(json) => {
                 let told = serde_json::to_value(event).expect("an event has only string keys");
                 (**json != told).then(|| format!("#{seq} is kept otherwise than it was told"))
             }
-            None if kept.is_forgotten(&agent(event), *seq) => None,
+            None if names_since(names, &agent(event), *seq).iter().any(forgotten(*seq)) => None,
             None => Some(format!("#{seq} was told and is not kept")),
         };
         self.told.iter().filter_map(problem).collect()
     }
 
-    /// Whose each durable event is that there ever was, as far as it is known.
-    fn all(&self, kept: &Kept) -> BTreeMap<Seq, String> {
+    /// Whose each durable event is that there ever was, as far as it is known: by the id that its agent
+    /// has now, under which it is found.
+    fn all(&self, kept: &Kept, names: &Names) -> BTreeMap<Seq, String> {
+        let told = self.told.iter().filter_map(|(seq, event)| {
+            Some((*seq, names_since(names, &agent(event), *seq).pop()?))
+        });
+        let kept = kept.events.iter().map(|kept| (kept.seq, kept.agent.clone()));
+        told.chain(kept).collect()
+    }
+
+    /// Who got which id when, and when an id was given to another agent.
+    fn names(&self, kept: &Kept) -> Names {
         let kept = kept.events.iter().filter_map(|kept| Some((kept.seq, kept.event.as_ref()?)));
-        let told = self.told.iter().map(|(seq, event)| (*seq, event));
-        kept.chain(told).map(|(seq, event)| (seq, agent(event))).collect()
+        let all = kept.chain(self.told.iter().map(|(seq, event)| (*seq, event)));
+        let naming = |(seq, event): (Seq, &Event)| {
+            let from = match &event.what {
+                What::AgentUpdated { previous_agent_id, .. } => {
+                    Some(previous_agent_id.as_ref()?.to_string())
+                }
+                What::AgentCreated { .. } => None,
+                _ => return None,
+            };
+            Some((seq, Naming { from, to: agent(event) }))
+        };
+        all.filter_map(naming).collect()
     }
 }
 
+/// An agent got an id: its first, or another.
+#[derive(Clone, Debug)]
+struct Naming {
+    from: Option<String>,
+    to: String,
+}
+
+type Names = BTreeMap<Seq, Naming>;
+
+/// What the agent that has this id after that event is called from then on, in this order.
+fn names_since(names: &Names, id: &str, after: Seq) -> Vec<String> {
+    let mut ids = vec![id.to_owned()];
+    let mut is_known = names.range(..=after).any(|(_, naming)| naming.to == id);
+    for naming in names.range(after + 1..).map(|(_, naming)| naming) {
+        let current = ids.last().expect("there is one at least");
+        if naming.from.as_ref() == Some(current) {
+            ids.push(naming.to.clone());
+        } else if naming.to == *current && std::mem::replace(&mut is_known, true) {
+            // Somebody else has it, so this agent is gone.
+            break;
+        }
+    }
+    ids
+}
+
 impl Stream {
-    fn new(opened: Opened, server_start: u64) -> Self {
+    fn new(opened: Opened, server_start: u64, opened_after: Seq) -> Self {
         Self {
             last: opened.after.unwrap_or(0),
             opened,
+            opened_after,
+            others: BTreeSet::new(),
             server_start,
             seen: BTreeSet::new(),
             gaps: Vec::new(),
@@ -153,7 +212,7 @@ impl Stream {
         if let (Some(of), Some(agent)) = (&self.opened.agent, &event.agent_id)
             && of != agent.as_str()
         {
-            found.push(format!("{name} is of {agent}"));
+            self.others.insert((event.seq, agent.to_string()));
         }
         if let Some(seq) = event.seq {
             if seq <= self.last {
@@ -224,11 +283,15 @@ impl Stream {
 
     /// What it should have told, up to where it came, or to the end if it came to the end of the last
     /// server.
-    fn missing(&self, all: &BTreeMap<Seq, String>, last_start: u64) -> Option<String> {
+    fn missing(
+        &self,
+        all: &BTreeMap<Seq, String>,
+        of: Option<&str>,
+        last_start: u64,
+    ) -> Option<String> {
         let first = self.opened.after.map(|after| after + 1).or_else(|| self.seen.first().copied());
         let to_the_end = self.last_name == STOPPING && self.server_start == last_start;
         let to = if to_the_end { Seq::MAX } else { self.last };
-        let of = self.opened.agent.as_deref();
         let concerned = all.range(first?..).take_while(|(seq, _)| **seq <= to);
         let concerned = concerned.filter(|(_, agent)| of.is_none_or(|of| of == *agent));
         let told = |seq: &Seq| {
@@ -236,6 +299,20 @@ impl Stream {
         };
         let missing = concerned.map(|(seq, _)| seq).find(|seq| !told(seq));
         missing.map(|seq| format!("#{seq} was not told"))
+    }
+
+    /// What it told of agents that it is not about: it is about one, whatever that is called.
+    fn strange(&self, all: &BTreeMap<Seq, String>, ids: &[String]) -> Vec<String> {
+        let is_its = |(seq, id): &&(Option<Seq>, String)| match seq {
+            Some(seq) => all.get(seq) == ids.last(),
+            None => ids.contains(id),
+        };
+        let strange = self.others.iter().filter(|other| !is_its(other));
+        let told = |(seq, id): &(Option<Seq>, String)| match seq {
+            Some(seq) => format!("#{seq} is of {id}"),
+            None => format!("a live event is of {id}"),
+        };
+        strange.map(told).collect()
     }
 
     /// How it did not end as it should, once the server has.

@@ -173,3 +173,43 @@ fn a_stream_ends_with_the_server_and_says_so() {
     let silent = heard().ends(StreamEnd::ByServer).at_rest(&kept);
     assert_eq!(silent, [format!("{ALICE}: it ended, and nothing said why")]);
 }
+
+#[test]
+fn a_stream_goes_along_with_its_agent_and_with_nobody_else() {
+    let renamed = |id: &str, previous: &str, seq| {
+        let previous_agent_id = Some(nexus3::id::AgentId::parse(previous).unwrap());
+        let changed = serde_json::Map::new();
+        let what = What::AgentUpdated { parent_agent_id: None, changed, previous_agent_id };
+        let agent_id = Some(nexus3::id::AgentId::parse(id).unwrap());
+        Event { agent_id, ..event(None, what, Some(seq)) }
+    };
+    let of = |id: &str, event: Event| {
+        let agent_id = Some(nexus3::id::AgentId::parse(id).unwrap());
+        Event { agent_id, ..event }
+    };
+    let told = |events: Vec<Event>| {
+        let mut told = live().turn(queued(), Some(2));
+        for event in events {
+            let stream = StreamId { who: "alice".to_owned(), number: 1 };
+            let heard = Observation::Event { stream, event: Box::new(event) };
+            told.found.extend(told.events.on(&heard, &told.run.seen()));
+        }
+        told.ends(StreamEnd::Broken)
+    };
+    let mut kept = kept(&[("r1", queued()), ("r1", started()), ("r2", queued())]);
+    let later = renamed("lead", "scout", 3);
+    let third = of("lead", event(Some("r2"), queued(), Some(4)));
+    for (kept, event) in kept.events[2..].iter_mut().zip([&later, &third]) {
+        kept.json = serde_json::to_value(event).unwrap();
+        kept.event = Some(event.clone());
+    }
+    for kept in &mut kept.events {
+        kept.agent = "lead".to_owned();
+    }
+    let whole = told(vec![later.clone(), third.clone()]).at_rest(&kept);
+    assert_eq!(whole, Vec::<String>::new());
+    assert_eq!(told(vec![third.clone()]).at_rest(&kept), [format!("{ALICE}: #3 was not told")]);
+    kept.events[3].agent = "another".to_owned();
+    let strange = told(vec![later, third]).at_rest(&kept);
+    assert_eq!(strange, [format!("{ALICE}: #4 is of lead")]);
+}

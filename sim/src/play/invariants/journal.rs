@@ -1,7 +1,7 @@
 //! The kept events as the lives of agents and the turns in them, for the invariants that compare them
 //! with something. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nexus3::event::{Seq, What};
 
@@ -10,7 +10,10 @@ use crate::play::kept::Kept;
 /// An agent from its creation on. Another one may have its id later.
 #[derive(Debug)]
 pub struct Life {
+    /// What it was called last.
     pub agent: String,
+    /// What it was called before.
+    formerly: BTreeSet<String>,
     /// In the order of their first events.
     pub turns: Vec<Turn>,
 }
@@ -32,15 +35,18 @@ pub fn lives(kept: &Kept) -> Vec<Life> {
     let mut latest: BTreeMap<String, usize> = BTreeMap::new();
     for kept_event in &kept.events {
         let Some(event) = &kept_event.event else { continue };
-        let Some(agent) = event.agent_id.as_ref().map(ToString::to_string) else { continue };
+        // Its events are found under the id that it got last.
+        let agent = kept_event.agent.clone();
         if kept.forgotten.contains_key(&agent) {
             continue;
         }
         if matches!(event.what, What::AgentCreated { .. }) || !latest.contains_key(&agent) {
             latest.insert(agent.clone(), lives.len());
-            lives.push(Life { agent: agent.clone(), turns: Vec::new() });
+            let formerly = BTreeSet::new();
+            lives.push(Life { agent: agent.clone(), formerly, turns: Vec::new() });
         }
         let life = &mut lives[latest[&agent]];
+        life.formerly.extend(event.agent_id.as_ref().map(ToString::to_string));
         if let Some(request) = &event.request_id {
             life.turn(request.as_str()).follow(kept_event.seq, &event.what);
         }
@@ -49,9 +55,10 @@ pub fn lives(kept: &Kept) -> Vec<Life> {
 }
 
 impl Life {
-    /// The only life of an agent, whose requests can be of no other.
+    /// The only life of an agent that was ever called this, whose requests can be of no other.
     pub fn only<'a>(lives: &'a [Self], agent: &str) -> Option<&'a Self> {
-        let mut of_agent = lives.iter().filter(|life| life.agent == agent);
+        let is_called = |life: &&Self| life.agent == agent || life.formerly.contains(agent);
+        let mut of_agent = lives.iter().filter(is_called);
         let only = of_agent.next();
         if of_agent.next().is_some() { None } else { only }
     }

@@ -79,7 +79,7 @@ impl Check for Order {
 
 /// What the events of an agent say about the order of its turns.
 fn by_events(life: &Life) -> Vec<String> {
-    let Life { agent, turns } = life;
+    let Life { agent, turns, .. } = life;
     let mut started: Vec<&Turn> = turns.iter().filter(|turn| turn.started.is_some()).collect();
     started.sort_by_key(|turn| turn.started);
     let mut found = Vec::new();

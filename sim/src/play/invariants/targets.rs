@@ -60,16 +60,18 @@ fn is_below(kept: &Kept, id: &str, ancestor: &str, handoff: &Handoff) -> bool {
     above.any(|above| above == ancestor)
 }
 
-/// Below whom the agent was created that had the id at that event.
+/// Below whom the agent was at that event that has the id: its parent may get another id, too.
 fn parent(kept: &Kept, id: &str, at: Seq) -> Option<String> {
     let before = kept.events.iter().take_while(|event| event.seq < at);
-    let created = before.filter(|event| event.agent == id).filter_map(|event| {
+    let told = before.filter(|event| event.agent == id).filter_map(|event| {
         match event.event.as_ref().map(|event| &event.what) {
-            Some(What::AgentCreated { parent_agent_id }) => Some(parent_agent_id),
+            Some(
+                What::AgentCreated { parent_agent_id } | What::AgentUpdated { parent_agent_id, .. },
+            ) => Some(parent_agent_id),
             _ => None,
         }
     });
-    created.last()?.as_ref().map(ToString::to_string)
+    told.last()?.as_ref().map(ToString::to_string)
 }
 
 #[cfg(test)]

@@ -96,6 +96,36 @@ impl<'a> Told<'a> {
         }
     }
 
+    /// The ids that agents were given by calls that were answered, as far as nothing was done since to
+    /// whoever has them.
+    pub fn ids_given(&self) -> Vec<&'a str> {
+        let given = self.calls.iter().filter(|made| result(made).is_some()).filter_map(|made| {
+            let (from, to) = match made.call.method.as_str() {
+                "save_session" => (param(made, "agent_id")?, param(made, "session_name")?),
+                "rename_session" => (param(made, "old_name")?, param(made, "new_name")?),
+                _ => return None,
+            };
+            // Whether a name without a dot was that of an agent or of a file alone is known of the former.
+            let is_agents = from.starts_with('.') || self.fate(from) != Fate::Unknown;
+            let is_same = made.call.method == "rename_session" || from.starts_with('.');
+            (is_agents && is_same && !self.is_changed_after(to, made)).then_some(to)
+        });
+        given.collect()
+    }
+
+    /// Whether something may have been done to the agent of this id after a call, or at its time.
+    fn is_changed_after(&self, id: &str, made: &Made) -> bool {
+        let changes = ["destroy_agent", "rename_session", "delete_session", "load_session"];
+        let later = self.calls.iter().filter(|later| later.ended.is_none_or(|at| at > made.at));
+        let mut later = later.filter(|later| !std::ptr::eq(*later, made) && !is_refused(later));
+        later.any(|later| {
+            let named = ["agent_id", "old_name", "session_name"].map(|name| param(later, name));
+            let is_family = later.call.method == "destroy_agent";
+            changes.contains(&later.call.method.as_str())
+                && (is_family || named.contains(&Some(id)))
+        })
+    }
+
     /// Every request that somebody was told of, with what was told.
     pub fn heard(&self) -> Vec<Heard<'a>> {
         self.calls.iter().filter_map(heard).collect()
