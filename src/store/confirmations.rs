@@ -33,9 +33,12 @@ impl Change<'_> {
         decision: Choice,
         by: &str,
     ) -> rusqlite::Result<()> {
-        // The first decision is the decision.
+        // The first decision is the decision. Rows stand in the order of decisions, so that the newest
+        // are kept, whenever somebody was asked.
         self.run(
-            "UPDATE confirmations SET status = 'resolved', decision = ?3, resolved_by = ?4 \
+            "UPDATE confirmations SET status = 'resolved', decision = ?3, resolved_by = ?4, \
+             rowid = CASE rowid WHEN (SELECT max(rowid) FROM confirmations) THEN rowid \
+             ELSE (SELECT max(rowid) + 1 FROM confirmations) END \
              WHERE agent = ?1 AND confirm_id = ?2 AND status = 'pending'",
             (sql(agent), id.as_str(), decision.name(), by),
         )?;

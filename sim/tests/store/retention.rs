@@ -1,13 +1,15 @@
 //! Which events are kept: the last of each agent, not older than so many days, and the gap says
-//! what is gone.
+//! what is gone. And which decisions.
 
 use std::time::Duration;
 
+use nexus3::choice::Choice;
 use nexus3::hub::{Page, Scope};
-use nexus3::limits::EVENTS_FORGOTTEN_AT_ONCE_MAX;
-use nexus3::store::{Kept, Options, Store, Write};
+use nexus3::id::ConfirmId;
+use nexus3::limits::{CONFIRMATIONS_KEPT_MAX, EVENTS_FORGOTTEN_AT_ONCE_MAX};
+use nexus3::store::{AgentNumber, ConfirmationAsked, Kept, Options, Store, Write};
 
-use super::support::{Heard, Host, agent_id, created, event, event_at, open, options};
+use super::support::{Heard, Host, agent_id, created, event, event_at, open, options, request_id};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -103,5 +105,53 @@ fn what_is_too_old_at_the_start_goes_in_slices() {
         let kept = page(&opened.store, "a", 0).await;
         let gone = count as u64;
         assert_eq!((seqs(&kept), kept.gap), (vec![gone + 1], Some((1, gone))));
+    });
+}
+
+const AGENT: AgentNumber = 1;
+
+fn confirm_id(number: u64) -> ConfirmId {
+    ConfirmId::parse(&format!("{number:016x}")).expect("it is a confirmation's id")
+}
+
+fn asked(number: u64) -> Write {
+    let asked = ConfirmationAsked {
+        id: confirm_id(number),
+        request: request_id("r1"),
+        tool: "exec".to_owned(),
+        options: &[Choice::AllowOnce, Choice::Deny],
+        expires_at: "2025-01-01T00:02:00.000Z".into(),
+    };
+    Write::ConfirmationRequested { agent: AGENT, asked: Box::new(asked) }
+}
+
+fn decided(number: u64) -> Write {
+    let (id, by) = (confirm_id(number), "alice".to_owned());
+    Write::ConfirmationResolved { agent: AGENT, id, decision: Choice::Deny, by }
+}
+
+async fn is_kept(store: &Store, number: u64) -> bool {
+    let record = store.confirmation(AGENT, &confirm_id(number)).await.expect("read");
+    record.is_some_and(|record| record.resolved.is_some())
+}
+
+#[test]
+fn the_last_thousand_decisions_are_kept_whenever_they_were_asked_for() {
+    let most = CONFIRMATIONS_KEPT_MAX as u64;
+    let machine = Host::new();
+    machine.serve(async |opened, _| {
+        let store = opened.store;
+        // The first is decided last, after as many others as are kept.
+        store.commit(vec![created(AGENT, "a"), asked(0)]).await.expect("committed");
+        let others = (1..=most).flat_map(|number| [asked(number), decided(number)]);
+        store.commit(others.collect()).await.expect("committed");
+        assert!(is_kept(&store, 1).await, "no more than these were decided");
+        store.commit(vec![decided(0)]).await.expect("committed");
+        assert!(is_kept(&store, 0).await, "it is the newest decision");
+        assert!(!is_kept(&store, 1).await, "it is the oldest of one too many");
+        assert!(is_kept(&store, 2).await && is_kept(&store, most).await);
+        store.commit(vec![asked(most + 1), decided(most + 1)]).await.expect("committed");
+        assert!(!is_kept(&store, 2).await);
+        assert!(is_kept(&store, 0).await && is_kept(&store, 3).await);
     });
 }
