@@ -29,14 +29,23 @@ pub enum ConfirmError {
     /// Of those that wait; the database may know it.
     #[error("there is no such confirmation")]
     Unknown,
-    #[error("{} is not among its options: {}", decision.name(), names(options))]
-    NotOffered { decision: Choice, options: Vec<Choice> },
+    #[error("{decision:?} is not among its options: {}", names(options))]
+    NotOffered { decision: String, options: Vec<Choice> },
     #[error("too many answers to this confirmation are on their way")]
     Busy,
     #[error("the decision could not be read or written")]
     Storage,
     #[error("the agent is gone")]
     Gone,
+}
+
+/// The option that somebody means.
+pub fn offered(options: &[Choice], decision: &str) -> Result<Choice, ConfirmError> {
+    let found = options.iter().find(|option| option.name() == decision);
+    found.copied().ok_or_else(|| ConfirmError::NotOffered {
+        decision: decision.to_owned(),
+        options: options.to_vec(),
+    })
 }
 
 fn names(options: &[Choice]) -> String {
@@ -133,7 +142,7 @@ struct Open {
 
 #[derive(Debug)]
 enum Stage {
-    /// Nobody knows of it.
+    /// It is being written, as far as its agent knows.
     Unwritten,
     Pending,
     /// Somebody's answer is being written.
@@ -187,35 +196,37 @@ impl Confirmations {
         self.open.push(Open { confirmation, stage: Stage::Unwritten, withdrawn: None });
     }
 
-    /// One is on record: it can be answered from now on.
+    /// One is on record, and others are told of it. Who hears of it may have answered before its agent
+    /// comes to hear that it is.
     pub fn written(&mut self, id: &ConfirmId) {
-        if let Some(open) = self.find(id) {
-            assert!(matches!(open.stage, Stage::Unwritten), "a confirmation is written once");
-            open.stage = Stage::Pending;
+        let Some(open) = self.find(id) else { return };
+        match open.stage {
+            Stage::Unwritten => open.stage = Stage::Pending,
+            Stage::Deciding { .. } => {}
+            Stage::Pending => panic!("a confirmation is written once"),
         }
     }
 
-    /// Takes an answer. The first that was offered wins.
+    /// Takes an answer, in the words of who gives it. The first that was offered wins.
     pub fn answer(
         &mut self,
         id: &ConfirmId,
-        decision: Choice,
+        decision: &str,
         client: &str,
         reply: ConfirmReply,
     ) -> Taken {
-        let open = self.find(id).filter(|open| !matches!(open.stage, Stage::Unwritten));
-        let Some(open) = open else {
+        let Some(open) = self.find(id) else {
             let _ = reply.send(Err(ConfirmError::Unknown));
             return Taken::Nothing;
         };
-        let options = open.confirmation.options();
-        if !options.contains(&decision) {
-            let _ =
-                reply.send(Err(ConfirmError::NotOffered { decision, options: options.to_vec() }));
-            return Taken::Nothing;
-        }
+        let decision = match offered(open.confirmation.options(), decision) {
+            Ok(decision) => decision,
+            Err(not_offered) => {
+                let _ = reply.send(Err(not_offered));
+                return Taken::Nothing;
+            }
+        };
         match &mut open.stage {
-            Stage::Unwritten => panic!("nobody knows of one that is not written"),
             Stage::Deciding { later, .. } if later.len() >= CONFIRMATION_ANSWERS_MAX => {
                 let _ = reply.send(Err(ConfirmError::Busy));
                 Taken::Nothing
@@ -224,7 +235,8 @@ impl Confirmations {
                 later.push(reply);
                 Taken::Nothing
             }
-            stage @ Stage::Pending => {
+            // Its id is drawn by chance: who knows it has it from the event that was written.
+            stage @ (Stage::Unwritten | Stage::Pending) => {
                 let resolution = Resolution::by_client(decision, client);
                 let taken = Taken::Write(resolution.clone());
                 *stage = Stage::Deciding { resolution, first: reply, later: Vec::new() };

@@ -39,7 +39,7 @@ fn asked() -> Confirmations {
 
 fn answer(book: &mut Confirmations, decision: Choice, client: &str) -> (Taken, Answer) {
     let (reply, answer) = oneshot::channel();
-    (book.answer(&id('a'), decision, client, reply), answer)
+    (book.answer(&id('a'), decision.name(), client, reply), answer)
 }
 
 fn heard(mut answer: Answer) -> Result<Answered, ConfirmError> {
@@ -72,19 +72,32 @@ fn only_what_was_offered_is_an_answer() {
     for wrong in [Choice::AllowExecCwd, Choice::TimeoutDeny] {
         let (taken, told) = answer(&mut book, wrong, "alice");
         let options = vec![Choice::AllowOnce, Choice::AllowFile, Choice::AllowDir, Choice::Deny];
-        let refused = Err(ConfirmError::NotOffered { decision: wrong, options });
+        let decision = wrong.name().to_owned();
+        let refused = Err(ConfirmError::NotOffered { decision, options });
         assert_eq!((taken, heard(told)), (Taken::Nothing, refused));
     }
     assert_eq!(book.pending().len(), 1, "it still waits");
 }
 
 #[test]
-fn nobody_answers_what_is_not_on_record() {
+fn nobody_is_shown_what_is_not_on_record() {
     let mut book = Confirmations::default();
     book.ask(confirmation('a', 0, Instant::now()));
     assert_eq!((book.pending(), book.is_waiting(), book.next_expiry()), (Vec::new(), false, None));
-    let (taken, told) = answer(&mut book, Choice::Deny, "alice");
-    assert_eq!((taken, heard(told)), (Taken::Nothing, Err(ConfirmError::Unknown)));
+}
+
+#[test]
+fn an_answer_that_overtakes_the_news_of_its_record_wins() {
+    let mut book = Confirmations::default();
+    book.ask(confirmation('a', 0, Instant::now()));
+    let (taken, alice) = answer(&mut book, Choice::AllowOnce, "alice");
+    assert_eq!(taken, Taken::Write(Resolution::by_client(Choice::AllowOnce, "alice")));
+    book.written(&id('a'));
+    assert!(book.expired(Instant::now()).is_empty(), "it is being decided");
+    let settled = book.settle(&id('a'));
+    assert!(settled.is_wanted);
+    settled.tell();
+    assert_eq!(heard(alice), Ok(told(true, Choice::AllowOnce, "alice")));
 }
 
 #[test]

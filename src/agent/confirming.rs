@@ -10,12 +10,11 @@ use super::actor::Agent;
 use super::confirmations::{ConfirmReply, Confirmation, Pending, Resolution, Settled, Taken};
 use super::outbox::{Entry, Then, Work};
 use super::turn::{Input, Verdict};
-use crate::choice::Choice;
 use crate::event::{AskedTool, iso};
 use crate::id::{ConfirmId, RequestId};
 use crate::limits::CONFIRM_ID_HEX;
 use crate::message::ToolCall;
-use crate::policy::Permit;
+use crate::policy::{Allowances, Level, Permit};
 use crate::store::Write;
 use crate::tool::Question;
 use crate::world::Use;
@@ -24,7 +23,8 @@ use crate::world::Use;
 #[derive(Clone, Debug)]
 pub struct Decided {
     pub confirm_id: ConfirmId,
-    pub decision: Choice,
+    /// In the words of who gives it: what is an answer depends on what was offered.
+    pub decision: String,
     pub client: String,
 }
 
@@ -64,11 +64,11 @@ impl Agent {
 
     pub(super) fn on_answer(&mut self, answer: &Decided, reply: ConfirmReply) {
         let Decided { confirm_id, decision, client } = answer;
-        let taken = self.confirmations.answer(confirm_id, *decision, client, reply);
+        let taken = self.confirmations.answer(confirm_id, decision, client, reply);
         let Taken::Write(resolution) = taken else { return };
         let confirmation = self.confirmations.get(confirm_id).expect("it was just answered");
         let mut writes = self.journal().confirmation_resolved(confirmation, &resolution);
-        if let Some(more) = confirmation.question.subject.allowance(*decision) {
+        if let Some(more) = self.allowed_by(confirmation, &resolution) {
             writes.push(Write::Allowed { agent: self.facts.number, more: Box::new(more) });
         }
         let request = Some(confirmation.request.clone());
@@ -87,7 +87,7 @@ impl Agent {
         } else {
             Verdict::NotRun(resolution.told(&confirmation.tool.name))
         };
-        if let Some(more) = subject.allowance(resolution.decision) {
+        if let Some(more) = self.allowed_by(confirmation, resolution) {
             let permissions = Arc::new(self.permissions.allowing(&more));
             self.take_permissions(permissions);
         }
@@ -96,6 +96,15 @@ impl Agent {
         settled.tell();
         if is_wanted {
             self.on_input(Input::Decided { index, verdict });
+        }
+    }
+
+    /// What an answer allows for good. One that was demoted after it had asked gets nothing, or it would
+    /// have that once it is promoted again.
+    fn allowed_by(&self, asked: &Confirmation, answer: &Resolution) -> Option<Allowances> {
+        match self.permissions.level() {
+            Level::Sandboxed => None,
+            Level::Trusted | Level::Yolo => asked.question.subject.allowance(answer.decision),
         }
     }
 

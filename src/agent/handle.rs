@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::actor::{Agent, Ask};
-use super::confirmations::{Answered, ConfirmError, Pending};
+use super::confirmations::{Answered, ConfirmError, Pending, offered};
 use super::confirming::Decided;
 use super::context::{Compacted, NotCompacted, When};
 use super::counting::{self, Countable};
@@ -390,7 +390,7 @@ impl AgentHandle {
 
     /// Answers a confirmation of the agent. Where it was decided before, what was decided is told.
     pub async fn confirm(&self, answer: Decided) -> Result<Answered, ConfirmError> {
-        let (id, decision) = (answer.confirm_id.clone(), answer.decision);
+        let (id, decision) = (answer.confirm_id.clone(), answer.decision.clone());
         let asked = self.ask(|reply| Ask::Confirm(Box::new(answer), reply)).await;
         match asked.unwrap_or(Err(ConfirmError::Gone)) {
             Err(ConfirmError::Unknown) => {}
@@ -399,9 +399,7 @@ impl AgentHandle {
         let record = self.0.shared.store.confirmation(self.facts().number, &id).await;
         let record = record.map_err(|_| ConfirmError::Storage)?;
         let ConfirmationRecord { options, resolved } = record.ok_or(ConfirmError::Unknown)?;
-        if !options.contains(&decision) {
-            return Err(ConfirmError::NotOffered { decision, options });
-        }
+        offered(&options, &decision)?;
         // One that is not decided is one whose decision could not be written.
         let (decision, resolved_by) = resolved.ok_or(ConfirmError::Storage)?;
         Ok(Answered { accepted: false, decision, resolved_by })

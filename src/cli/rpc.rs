@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::output::Hint;
 use super::{Failed, home, output};
-use crate::choice::Choice;
 use crate::client::{ClientError, Detection, NexusClient, find_token};
 use crate::home::DEFAULT_PORT;
 use crate::id::{AgentId, ConfirmId, RequestId};
@@ -90,7 +89,7 @@ enum Command {
         /// What `confirmations` names it
         confirm_id: ConfirmId,
         /// One of its options: `allow_once`, `allow_file`, `allow_dir`, `allow_exec_cwd`, deny
-        decision: Choice,
+        decision: String,
     },
     /// Stops the server
     #[command(after_help = "Example:\n  nexus3 rpc shutdown --port 9000")]

@@ -19,7 +19,7 @@ use crate::id::{ConfirmId, RequestId};
 pub struct ConfirmParams {
     pub confirm_id: ConfirmId,
     /// One of its `options`.
-    pub decision: Choice,
+    pub decision: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
