@@ -1,15 +1,15 @@
 //! What an agent may ask of others, be it over RPC in its name or through its tools: the same checks for
 //! both. They look at who is whose parent and at what the agent may do, never at what goes on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::create::{Asker, FirstTurn, NewAgent, NewId};
 use super::{CreateError, Pool};
 use crate::id::{AgentId, IdError};
-use crate::policy::budget::Exceeded;
-use crate::policy::{self, PolicyError, Reason, Refusal, ceiling};
-use crate::tool::team::{Act, CreateAgentParams};
+use crate::policy::budget::{Exceeded, Reader};
+use crate::policy::{self, PolicyError, Preset, Reason, Refusal, ceiling};
+use crate::tool::team::{Act, CreateAgentParams, beyond, refused};
 
 /// The first message of an agent to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,41 +89,79 @@ impl Pool {
     /// Whether `from` may have a child like this, as far as that can be known without looking at a disk.
     pub fn may_create(&self, from: &AgentId, params: &CreateAgentParams) -> Result<(), Refusal> {
         let sender = self.present(from)?;
-        let preset = match &params.preset {
-            Some(name) => self.presets.get(name).ok(),
-            None => Some(self.presets.default_preset()),
-        };
-        // A preset that there is not is told of when the agent is created.
-        if let Some(preset) = preset {
+        if let Some(preset) = self.preset_of(params) {
             let above = sender.permissions();
             ceiling::child(above.rights(), preset, sender.facts().depth + 1)?;
         }
         parent(Some(from), params.parent_agent_id.clone()).map(|_| ())
     }
 
+    /// Whether `from` may let a child like this, which works in `cwd`, write where it asks for.
+    pub fn may_give_writes(
+        &self,
+        from: &AgentId,
+        params: &CreateAgentParams,
+        cwd: &Path,
+    ) -> Result<(), PolicyError> {
+        let (Some(paths), Some(preset)) = (&params.allowed_write_paths, self.preset_of(params))
+        else {
+            return Ok(());
+        };
+        let above = self.present(from)?.permissions();
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let listed = policy::write_paths(preset, cwd, &paths)?;
+        Ok(ceiling::writes(above.rights(), &above.rights().writes, &listed)?)
+    }
+
+    /// One that there is not is told of when the agent is created.
+    fn preset_of(&self, params: &CreateAgentParams) -> Option<&Arc<Preset>> {
+        match &params.preset {
+            Some(name) => self.presets.get(name).ok(),
+            None => Some(self.presets.default_preset()),
+        }
+    }
+
     /// What the limits of agents leave to this: agents and turns, as far as they are still to be had.
-    pub fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), Refusal> {
+    pub fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), String> {
         let accounts = &self.shared.accounts;
         match act {
             Act::Create(params) => {
-                let parent = self.present(from)?.facts().number;
-                accounts.may_open(Some(parent), &params.limits.unwrap_or_default())?;
+                let parent = self.present(from).map_err(|refusal| refused(&refusal))?;
+                let parent = parent.facts().number;
+                let mut open = accounts.may_open(Some(parent), &params.limits.unwrap_or_default());
                 if params.initial_message.is_some() {
-                    accounts.may_take_turn(parent).map_err(Exceeded::of_child)?;
+                    let turn = || accounts.may_take_turn(parent).map_err(Exceeded::of_child);
+                    open = open.and_then(|()| turn());
                 }
-                Ok(())
+                open.map_err(|exceeded| beyond(&exceeded, from, Reader::ItsParent))
             }
             Act::Send { to, .. } => {
-                let number = self.registry().number(to);
-                number.map_or(Ok(()), |number| Ok(accounts.may_take_turn(number)?))
+                let Some(number) = self.registry().number(to) else { return Ok(()) };
+                let turn = accounts.may_take_turn(number);
+                turn.map_err(|exceeded| beyond(&exceeded, to, self.reader(from, to)))
             }
             Act::Status { .. } | Act::Cancel { .. } | Act::Destroy { .. } | Act::Shutdown => Ok(()),
         }
     }
 
+    /// What `from` is to `to`.
+    pub(super) fn reader(&self, from: &AgentId, to: &AgentId) -> Reader {
+        if self.parent(to).as_ref() == Some(from) { Reader::ItsParent } else { Reader::Another }
+    }
+
     pub fn may_send(&self, from: &AgentId, to: &AgentId) -> Result<(), Refusal> {
         let rule = self.present(from)?.permissions().rights().send;
         policy::may_send(rule, from, to, self.parent(from).as_ref())
+    }
+
+    /// Whether nobody disabled this tool for the agent.
+    pub fn has_tool(&self, agent: &AgentId, tool: &str) -> Result<(), Refusal> {
+        let permissions = self.present(agent)?.permissions();
+        if !permissions.rights().disabled_tools.contains(tool) {
+            return Ok(());
+        }
+        let message = format!("{tool} is disabled for {agent}");
+        Err(Refusal { reason: Reason::Policy, message })
     }
 
     /// Whether `target` is `agent` itself or a descendant.
@@ -155,11 +193,13 @@ impl CreateError {
             Self::Policy(_)
             | Self::Taken { .. }
             | Self::UnknownParent { .. }
+            | Self::Parent { .. }
             | Self::NoCwd { .. }
             | Self::CwdNotDir { .. }
             | Self::CwdUnusable { .. }
             | Self::UnknownTool { .. }
             | Self::Model(_)
+            | Self::Limit(_)
             | Self::Stopping
             | Self::Storage { .. } => None,
         }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Pool;
 use super::permissions::granted;
 use super::registry::{Found, Refused, Registry};
+use super::{Pool, RestoreError};
 use crate::agent::{AgentHandle, Facts, Kit, Layered, Past, Preamble, Retire, layered};
 use crate::event::{Event, What, iso};
 use crate::id::AgentId;
 use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
-use crate::policy::budget::Limits;
-use crate::policy::{self, Grant, Permissions, PolicyError, Preset, Refusal, Rights, ceiling};
+use crate::policy::budget::{Exceeded, Limits};
+use crate::policy::{self, Grant, Permissions, PolicyError, Preset, Rights, ceiling};
 use crate::provider::{Model, ModelError};
 use crate::store::{AgentNumber, AgentRecord, Recipe, StoreError, Write};
 use crate::world::Use;
@@ -81,6 +81,12 @@ pub enum CreateError {
     Taken { id: AgentId },
     #[error("Parent agent not found: {id}")]
     UnknownParent { id: AgentId },
+    #[error("Parent agent cannot be brought back: {id}")]
+    Parent {
+        id: AgentId,
+        #[source]
+        source: Box<RestoreError>,
+    },
     #[error("cwd does not exist: {given}")]
     NoCwd { given: String },
     #[error("cwd is not a directory: {given}")]
@@ -97,6 +103,8 @@ pub enum CreateError {
     Model(#[from] ModelError),
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    #[error(transparent)]
+    Limit(#[from] Exceeded),
     #[error("the server is shutting down")]
     Stopping,
     #[error("the agent could not be written down")]
@@ -108,6 +116,9 @@ pub enum CreateError {
 
 impl Pool {
     pub async fn create(self: &Arc<Self>, new: NewAgent) -> Result<AgentHandle, CreateError> {
+        if let Some(id) = &new.parent {
+            self.bring_back_parent(id).await?;
+        }
         // What its parent may do stays as it is until the child is there.
         let place = Arc::clone(&self.families).acquire_owned().await;
         let place = place.expect("this semaphore is never closed");
@@ -143,6 +154,19 @@ impl Pool {
         };
         let draft = Draft { depth, permissions, prompt };
         self.insert(&new, found.as_ref(), draft, model, place).await
+    }
+
+    /// A parent that is only on disk comes back, as it would for any other request.
+    async fn bring_back_parent(self: &Arc<Self>, id: &AgentId) -> Result<(), CreateError> {
+        match self.find(id).await {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(CreateError::UnknownParent { id: id.clone() }),
+            Err(RestoreError::Stopping) => Err(CreateError::Stopping),
+            Err(source) => {
+                tracing::warn!(agent = %id, error = &source as &dyn std::error::Error, "cannot restore");
+                Err(CreateError::Parent { id: id.clone(), source: Box::new(source) })
+            }
+        }
     }
 
     async fn insert(
@@ -196,7 +220,7 @@ impl Pool {
         budget.map(|budget| Reserved { number, id, created_at, budget }).map_err(|exceeded| {
             registry.remove(number);
             accounts.close(number);
-            PolicyError::from(Refusal::from(exceeded)).into()
+            exceeded.into()
         })
     }
 

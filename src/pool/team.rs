@@ -2,6 +2,7 @@
 //! in the name of the agent, after the same checks as one over RPC, and told as JSON or in words that say
 //! what to do instead.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -15,13 +16,16 @@ use super::told::{
     RequestStatus, SendResult, ShutdownServerResult,
 };
 use super::{AskError, Children, CreateError, NewAgent, Pool, RestoreError, Wait};
-use crate::agent::{Accepted, AgentHandle, Gone, Outcome, SendError, SendRequest, outcome};
+use crate::agent::{
+    Accepted, AgentHandle, CancelReason, Gone, Outcome, SendError, SendRequest, outcome,
+};
 use crate::code::ErrorObject;
 use crate::id::{AgentId, RequestId};
 use crate::message::UserMeta;
 use crate::policy::Refusal;
+use crate::policy::budget::Reader;
 use crate::tool::ToolOutput;
-use crate::tool::team::{Act, CreateAgentParams, Team, refused};
+use crate::tool::team::{Act, CreateAgentParams, Team, beyond, refused};
 use crate::world::BoxFuture;
 
 impl Team for Pool {
@@ -35,7 +39,21 @@ impl Team for Pool {
         }
     }
 
-    fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), Refusal> {
+    fn may_give(&self, from: &AgentId, act: &Act, cwd: &Path) -> Result<(), String> {
+        match act {
+            Act::Create(params) => {
+                let given = self.may_give_writes(from, params, cwd);
+                given.map_err(|error| not_created(&error.into(), from))
+            }
+            Act::Send { .. }
+            | Act::Status { .. }
+            | Act::Cancel { .. }
+            | Act::Destroy { .. }
+            | Act::Shutdown => Ok(()),
+        }
+    }
+
+    fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), String> {
         self.has_left(from, act)
     }
 
@@ -71,7 +89,7 @@ impl Pool {
     ) -> ToolOutput {
         let first = FirstMessage::of(&params).map_err(|error| not_asked(&error))?;
         let new = NewAgent::asked(params, Some(from)).map_err(|error| not_asked(&error))?;
-        let child = self.create(new).await.map_err(|error| not_created(&error))?;
+        let child = self.create(new).await.map_err(|error| not_created(&error, from))?;
         let created = CreateAgentResult::of(&child);
         let Some(FirstMessage { content, is_awaited }) = first else {
             return Ok(json(&created));
@@ -81,17 +99,18 @@ impl Pool {
         let request = self.request_of(from, content);
         let created =
             CreateAgentResult { initial_request_id: Some(request.request_id.clone()), ..created };
+        let not_sent = |error: SendError| but(not_sent(&error, id, Reader::ItsParent));
         if !is_awaited {
-            let sent = child.send(request).await;
-            sent.map_err(|error| but(not_sent(&error, id)))?;
+            child.send(request).await.map_err(not_sent)?;
             let initial_status = Some(RequestStatus::Queued);
             return Ok(json(&CreateAgentResult { initial_status, ..created }));
         }
-        let waiting =
-            self.wait_for(from, &child).map_err(|deadlock| refused(&deadlock.refusal()))?;
+        // Somebody may have sent to the child already, and it may be asking its parent.
+        let waiting = self.wait_for(from, &child);
+        let waiting = waiting.map_err(|deadlock| but(refused(&deadlock.refusal())))?;
         let request_id = request.request_id.clone();
         let ended = hand_over(child.clone(), request, waiting, beside).await;
-        let outcome = ended.map_err(|error| but(not_sent(&error, id)))?;
+        let outcome = ended.map_err(not_sent)?;
         let response = SendResult::of(&request_id, &outcome);
         let response = response.map_or_else(InitialResponse::Error, InitialResponse::Result);
         Ok(json(&CreateAgentResult { response: Some(response), ..created }))
@@ -110,16 +129,12 @@ impl Pool {
         let request = self.request_of(from, content);
         let request_id = request.request_id.clone();
         let ended = hand_over(agent, request, waiting, beside).await;
-        let outcome = ended.map_err(|error| not_sent(&error, to))?;
-        match SendResult::of(&request_id, &outcome) {
-            Ok(SendResult::Cancelled { .. }) => {
-                Err(format!("{to} did not answer: its turn was cancelled (request {request_id})."))
-            }
-            Ok(answer @ (SendResult::Completed { .. } | SendResult::Accepted { .. })) => {
-                Ok(json(&answer))
-            }
-            Err(error) => Err(failed(to, &error)),
+        let outcome = ended.map_err(|error| not_sent(&error, to, self.reader(from, to)))?;
+        if let Outcome::Cancelled { reason } = &*outcome {
+            return Err(format!("{to} did not answer: {} (request {request_id}).", why(*reason)));
         }
+        let answer = SendResult::of(&request_id, &outcome);
+        answer.map(|answer| json(&answer)).map_err(|error| failed(to, &error))
     }
 
     async fn status_of(self: &Arc<Self>, of: &AgentId) -> ToolOutput {
@@ -149,7 +164,7 @@ impl Pool {
     async fn present_again(self: &Arc<Self>, id: &AgentId) -> Result<AgentHandle, String> {
         match self.find(id).await {
             Ok(agent) => agent.ok_or_else(|| unknown(id)),
-            Err(RestoreError::Stopping) => Err(not_sent(&SendError::Retiring, id)),
+            Err(RestoreError::Stopping) => Err(format!("{}.", SendError::Retiring.told(id))),
             Err(error) => {
                 tracing::warn!(agent = %id, error = &error as &dyn std::error::Error, "cannot restore");
                 Err(format!("{id} cannot be brought back from disk: {error}."))
@@ -218,10 +233,10 @@ fn unknown(id: &AgentId) -> String {
     format!("Agent not found: {id}. It was destroyed, or there never was one of this name.")
 }
 
-fn not_sent(error: &SendError, to: &AgentId) -> String {
+fn not_sent(error: &SendError, to: &AgentId, reader: Reader) -> String {
     match error {
         SendError::Gone => unknown(to),
-        SendError::Limit(exceeded) => refused(&(*exceeded).into()),
+        SendError::Limit(exceeded) => beyond(exceeded, to, reader),
         SendError::QueueFull
         | SendError::Retiring
         | SendError::OtherContent
@@ -238,11 +253,21 @@ fn not_asked(error: &AskError) -> String {
     }
 }
 
-fn not_created(error: &CreateError) -> String {
+fn not_created(error: &CreateError, parent: &AgentId) -> String {
     match (error.refusal(), error) {
         (Some(refusal), _) => refused(refusal),
+        (None, CreateError::Limit(exceeded)) => beyond(exceeded, parent, Reader::ItsParent),
         (None, CreateError::Storage { .. }) => format!("{}.", outcome::storage().message),
         (None, error) => format!("Not created: {error}."),
+    }
+}
+
+/// Why a turn was cancelled that a model waited for.
+fn why(reason: CancelReason) -> &'static str {
+    match reason {
+        CancelReason::Cancelled => "its turn was cancelled",
+        CancelReason::Destroyed => "it was destroyed",
+        CancelReason::Shutdown => "the server is shutting down",
     }
 }
 

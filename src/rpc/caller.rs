@@ -56,13 +56,34 @@ impl Caller {
             return Ok(());
         };
         match (method.as_agent(), target) {
-            (AsAgent::Allowed | AsAgent::Decided, _) | (AsAgent::Own, None) => Ok(()),
-            (AsAgent::Own, Some(target)) => self.owns(pool, agent, target),
+            (AsAgent::Allowed | AsAgent::Decided, _) | (AsAgent::Own, None) => {}
+            (AsAgent::Own, Some(target)) => self.owns(pool, agent, target)?,
             (AsAgent::Refused, _) => {
                 let message = format!("agents may not call {}", method.name());
-                Err(refused(Reason::Policy, message))
+                return Err(refused(Reason::Policy, message));
             }
         }
+        match method {
+            // Whom it is to end stands in its params.
+            Method::DestroyAgent => Ok(()),
+            method => self.has_tool_for(pool, method, target),
+        }
+    }
+
+    /// Checks that an agent was not deprived of the tool that does to others what the method does.
+    pub fn has_tool_for(
+        &self,
+        pool: &Pool,
+        method: Method,
+        target: Option<&AgentId>,
+    ) -> Result<(), ErrorObject> {
+        let (Some(agent), Some(tool)) = (&self.agent, tool_of(method)) else {
+            return Ok(());
+        };
+        if target == Some(agent) {
+            return Ok(());
+        }
+        pool.has_tool(agent, tool).map_err(|refusal| Code::of_refusal(&refusal))
     }
 
     /// Checks whether the events of `target`, or of everything, are for the caller.
@@ -80,6 +101,37 @@ impl Caller {
     /// Checks that `target` is `agent` itself or a descendant.
     pub fn owns(&self, pool: &Pool, agent: &AgentId, target: &AgentId) -> Result<(), ErrorObject> {
         pool.owns(agent, target).map_err(|refusal| Code::of_refusal(&refusal))
+    }
+}
+
+/// The tool by which an agent does to others what the method does.
+fn tool_of(method: Method) -> Option<&'static str> {
+    match method {
+        Method::CreateAgent => Some("nexus_create"),
+        Method::DestroyAgent => Some("nexus_destroy"),
+        Method::Send => Some("nexus_send"),
+        Method::Cancel => Some("nexus_cancel"),
+        Method::ListAgents
+        | Method::GetAgentSummaries
+        | Method::ShutdownServer
+        | Method::PruneSessions
+        | Method::Discover
+        | Method::GetRequest
+        | Method::GetTokens
+        | Method::GetContext
+        | Method::GetMessages
+        | Method::GetModel
+        | Method::SetModel
+        | Method::Compact
+        | Method::GetSystemPrompt
+        | Method::SetSystemPrompt
+        | Method::Confirm
+        | Method::ListConfirmations
+        | Method::SetCwd
+        | Method::GetPermissions
+        | Method::SetPermissions
+        | Method::ExplainPermission
+        | Method::Shutdown => None,
     }
 }
 

@@ -17,9 +17,13 @@ impl Code {
     pub fn of_create(error: &CreateError) -> ErrorObject {
         match error {
             CreateError::Policy(error) => Self::of_policy(error),
+            CreateError::Limit(exceeded) => Self::of_refusal(&(*exceeded).into()),
             CreateError::Taken { .. } => ErrorObject::new(Self::Conflict, error.to_string()),
             CreateError::Stopping => ErrorObject::new(Self::Overloaded, error.to_string()),
             CreateError::Storage { source } => Self::of_store(source),
+            CreateError::Parent { source, .. } => {
+                ErrorObject::new(Self::Internal, format!("Failed to restore session: {source}"))
+            }
             CreateError::UnknownParent { .. }
             | CreateError::NoCwd { .. }
             | CreateError::CwdNotDir { .. }

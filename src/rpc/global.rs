@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::code::Code;
 use super::method::{
     AgentEntry, AgentSummary, CreateAgentParams, CreateAgentResult, DestroyAgentParams,
-    DestroyAgentResult, InitialResponse, NoParams, OpenRpc, RequestStatus, SendParams,
+    DestroyAgentResult, InitialResponse, Method, NoParams, OpenRpc, RequestStatus, SendParams,
     ShutdownServerResult, SummariesParams, SummariesResult,
 };
 use super::wire::ErrorObject;
@@ -33,13 +33,21 @@ impl Call<'_> {
         let request_id = first.request.request_id.clone();
         let created = CreateAgentResult::of(&agent);
         let created = CreateAgentResult { initial_request_id: Some(request_id), ..created };
-        if is_awaited && self.patience == Patience::Waits {
-            let response = self.send_and_wait(&agent, first).await;
-            let response = response.map_or_else(InitialResponse::Error, InitialResponse::Result);
-            return Ok(CreateAgentResult { response: Some(response), ..created });
-        }
-        self.deliver(&agent, first).await?;
-        Ok(CreateAgentResult { initial_status: Some(RequestStatus::Queued), ..created })
+        let sent = if is_awaited && self.patience == Patience::Waits {
+            self.send_and_wait(&agent, first).await.map(Some)
+        } else {
+            self.deliver(&agent, first).await.map(|_| None)
+        };
+        // The agent is there, and whoever asked for it is told so, whatever became of the message.
+        let response = match sent {
+            Ok(None) => {
+                let initial_status = Some(RequestStatus::Queued);
+                return Ok(CreateAgentResult { initial_status, ..created });
+            }
+            Ok(Some(result)) => InitialResponse::Result(result),
+            Err(error) => InitialResponse::Error(error),
+        };
+        Ok(CreateAgentResult { response: Some(response), ..created })
     }
 
     async fn create(&self, params: CreateAgentParams) -> Result<AgentHandle, ErrorObject> {
@@ -55,6 +63,7 @@ impl Call<'_> {
         let agent_id = params.agent_id;
         if let Some(agent) = &self.caller.agent {
             self.caller.owns(&self.rpc.pool, agent, &agent_id)?;
+            self.caller.has_tool_for(&self.rpc.pool, Method::DestroyAgent, Some(&agent_id))?;
         }
         let children =
             if params.cascade.unwrap_or(true) { Children::Destroy } else { Children::Keep };

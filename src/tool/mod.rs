@@ -325,6 +325,7 @@ impl Tools {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Weak;
 
     use serde_json::json;
@@ -352,7 +353,11 @@ mod tests {
             Ok(())
         }
 
-        fn has_left(&self, _: &AgentId, _: &Act) -> Result<(), Refusal> {
+        fn may_give(&self, _: &AgentId, _: &Act, _: &Path) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn has_left(&self, _: &AgentId, _: &Act) -> Result<(), String> {
             Ok(())
         }
 

@@ -4,7 +4,9 @@ use futures_util::future::join_all;
 use nexus3::client::ClientError;
 use nexus3::id::AgentId;
 use nexus3::policy::ceiling::Yolo;
-use nexus3::rpc::method::{CreateAgentParams, Limits, SendParams};
+use nexus3::rpc::method::{
+    CreateAgentParams, CreateAgentResult, InitialResponse, Limits, SendParams,
+};
 use serde_json::json;
 
 use crate::agents_support::{Stage, ended, error_with, named, refused, request};
@@ -57,6 +59,39 @@ async fn parallel_sends_of_a_family_get_the_turns_that_are_left_and_no_more() {
     let stage = stage.restarted(Yolo::Refused, |_| {}).await;
     let none = stage.send(&agents[1], &request("more", "go")).await;
     assert!(is_at_its_limit(&none.unwrap_err()));
+}
+
+#[tokio::test]
+async fn whoever_creates_an_agent_is_told_so_though_its_first_message_came_too_late() {
+    let mut stage = Stage::new().await;
+    let limits = Limits { max_turns: Some(2), ..Limits::default() };
+    let boss = limited(&stage, "boss", "trusted", limits).await;
+    let names: Vec<String> = (0..6).map(|number| format!("w{number}")).collect();
+    let creations = names.iter().map(async |name| {
+        let (parent_agent_id, initial_message) = (Some(boss.clone()), Some("go".to_owned()));
+        let params =
+            CreateAgentParams { parent_agent_id, initial_message, ..named(name, "worker") };
+        (name, stage.create_agent(&params).await)
+    });
+    let (mut begun, mut made) = (Vec::new(), 0);
+    for (name, created) in join_all(creations).await {
+        match created {
+            Ok(CreateAgentResult { initial_status: Some(_), response: None, .. }) => {
+                begun.push(name.clone());
+                made += 1;
+            }
+            Ok(CreateAgentResult { response: Some(InitialResponse::Error(error)), .. }) => {
+                assert_eq!((error.code, error.data), (-32003, Some(json!({"reason": "limit"}))));
+                made += 1;
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => assert!(is_at_its_limit(&error)),
+        }
+    }
+    assert_eq!((begun.len(), stage.entry(&boss).await.child_count), (2, made));
+    for name in begun {
+        stage.model.asked_by(&name).await.answers("done").await;
+    }
 }
 
 #[tokio::test]

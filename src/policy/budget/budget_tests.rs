@@ -107,7 +107,7 @@ fn what_a_child_uses_is_used_by_all_above_it() {
     family.open(2, Some(1), json!({})).unwrap();
     family.open(3, Some(2), json!({"max_turns": 1})).unwrap();
     family.turn(3).unwrap();
-    let own = "max_turns is reached: this agent and those below it may have 1 turns in all";
+    let own = "max_turns is reached: this agent and those below it may have 1 turn in all";
     assert_eq!(family.turn(3), Err(own.to_owned()));
     family.turn(2).unwrap();
     family.turn(1).unwrap();
@@ -426,4 +426,32 @@ proptest! {
             play.check()?;
         }
     }
+}
+
+#[test]
+fn a_model_is_told_of_a_limit_from_where_it_stands() {
+    let agent = crate::id::AgentId::parse("two").unwrap();
+    let reached = |limit, most, whose| Exceeded::Reached { limit, most, whose };
+    let told = |exceeded: Exceeded, reader| exceeded.to_model(&agent, reader);
+    assert_eq!(
+        told(reached(Limit::Agents, 3, Whose::Parent), Reader::ItsParent),
+        "max_agents is reached: you and those below you may have 3 agents at a time. Destroy one that \
+         you no longer need, or do without another."
+    );
+    assert_eq!(
+        told(reached(Limit::Turns, 1, Whose::Own), Reader::ItsParent),
+        "max_turns is reached: two and those below it may have 1 turn in all. None of them takes on more \
+         work: end your turn with what you have."
+    );
+    assert_eq!(
+        told(Exceeded::Over { whose: Whose::Above }, Reader::ItsParent),
+        "deadline_s is over: the time of an agent above you and those below that has passed. None of them \
+         takes on more work: end your turn with what you have."
+    );
+    let (limit, whose) = (Limit::Tokens, Whose::Parent);
+    assert_eq!(
+        told(Exceeded::MoreThanRest { limit, asked: 5, rest: 1, whose }, Reader::Another),
+        "max_tokens of 5 is more than what is left: the parent of two and those below that may have 1 \
+         more token in all. Ask for less."
+    );
 }

@@ -3,17 +3,18 @@
 use std::fmt;
 
 use super::super::{Reason, Refusal};
+use crate::id::AgentId;
 
 /// Why something is beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
-    #[error("{} is reached: {whose} may have {most} {limit}", limit.name())]
+    #[error("{}", self.said_of(whose))]
     Reached { limit: Limit, most: u64, whose: Whose },
-    #[error("deadline_s is over: the time of {whose} has passed")]
+    #[error("{}", self.said_of(whose))]
     Over { whose: Whose },
-    #[error("{} of {asked} is more than what is left: {whose} may have {rest} more {limit}", limit.name())]
+    #[error("{}", self.said_of(whose))]
     MoreThanRest { limit: Limit, asked: u64, rest: u64, whose: Whose },
-    #[error("deadline_s is longer than what is left: {whose} may work for {rest_s} more seconds")]
+    #[error("{}", self.said_of(whose))]
     LongerThanRest { rest_s: u64, whose: Whose },
 }
 
@@ -28,6 +29,57 @@ impl Exceeded {
         *whose = whose.of_child();
         self
     }
+
+    /// In words for the model of an agent that wanted something of `agent`: what is reached, and what is
+    /// left to do.
+    pub fn to_model(&self, agent: &AgentId, reader: Reader) -> String {
+        let (Self::Reached { whose, .. }
+        | Self::Over { whose }
+        | Self::MoreThanRest { whose, .. }
+        | Self::LongerThanRest { whose, .. }) = self;
+        format!("{}. {}", self.said_of(&whose.to_reader(agent, reader)), self.advice())
+    }
+
+    fn said_of(&self, whose: &dyn fmt::Display) -> String {
+        match self {
+            Self::Reached { limit, most, .. } => {
+                let most = limit.amount(*most, "");
+                format!("{} is reached: {whose} may have {most}", limit.name())
+            }
+            Self::Over { .. } => {
+                format!("deadline_s is over: the time of {whose} has passed")
+            }
+            Self::MoreThanRest { limit, asked, rest, .. } => {
+                let (name, rest) = (limit.name(), limit.amount(*rest, "more "));
+                format!("{name} of {asked} is more than what is left: {whose} may have {rest}")
+            }
+            Self::LongerThanRest { rest_s, .. } => {
+                format!(
+                    "deadline_s is longer than what is left: {whose} may work for {rest_s} more seconds"
+                )
+            }
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Reached { limit: Limit::Agents, .. } => {
+                "Destroy one that you no longer need, or do without another."
+            }
+            // What was used does not come back.
+            Self::Reached { limit: Limit::Turns | Limit::Tokens, .. } | Self::Over { .. } => {
+                "None of them takes on more work: end your turn with what you have."
+            }
+            Self::MoreThanRest { .. } | Self::LongerThanRest { .. } => "Ask for less.",
+        }
+    }
+}
+
+/// Who is told, as seen from the agent in question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    ItsParent,
+    Another,
 }
 
 /// What is limited by a number.
@@ -56,6 +108,22 @@ impl Whose {
             Self::Parent | Self::Above => Self::Above,
         }
     }
+
+    fn to_reader(self, agent: &AgentId, reader: Reader) -> String {
+        match (self, reader) {
+            (Self::Own, _) => format!("{agent} and those below it"),
+            (Self::Parent, Reader::ItsParent) => "you and those below you".to_owned(),
+            (Self::Parent, Reader::Another) => {
+                format!("the parent of {agent} and those below that")
+            }
+            (Self::Above, Reader::ItsParent) => {
+                "an agent above you and those below that".to_owned()
+            }
+            (Self::Above, Reader::Another) => {
+                format!("an agent above {agent} and those below that")
+            }
+        }
+    }
 }
 
 impl Limit {
@@ -66,15 +134,15 @@ impl Limit {
             Self::Tokens => "max_tokens",
         }
     }
-}
 
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Agents => "agents at a time",
-            Self::Turns => "turns in all",
-            Self::Tokens => "tokens in all",
-        })
+    fn amount(self, number: u64, more: &str) -> String {
+        let (one, over) = match self {
+            Self::Agents => ("agent", "at a time"),
+            Self::Turns => ("turn", "in all"),
+            Self::Tokens => ("token", "in all"),
+        };
+        let plural = if number == 1 { "" } else { "s" };
+        format!("{number} {more}{one}{plural} {over}")
     }
 }
 

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-pub use exceeded::{Exceeded, Limit, Whose};
+pub use exceeded::{Exceeded, Limit, Reader, Whose};
 pub use limits::Limits;
 
 use crate::limits::LIMIT_AMOUNT_MAX;

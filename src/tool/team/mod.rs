@@ -10,6 +10,7 @@ mod shutdown;
 mod status;
 
 use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
@@ -19,11 +20,13 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::decide::{self, Examined};
+use super::error::Given;
 use super::schema::{definition, typed};
-use super::workplace::{Mandate, Workplace};
+use super::workplace::{Mandate, Site, Workplace};
 use super::{Effect, Tool, ToolOutput, WITHDRAWN, Waits, Wanted};
 use crate::id::{AgentId, RequestId};
 use crate::message::ToolDefinition;
+use crate::policy::budget::{Exceeded, Reader};
 use crate::policy::{Decision, Leave, Level, Permissions, Permit, Reason, Refusal, Rule};
 use crate::world::BoxFuture;
 
@@ -39,8 +42,12 @@ pub trait Team: Send + Sync {
     /// Whether `from` may do this to whom it names; by who may do what only, not by what goes on.
     fn may(&self, from: &AgentId, act: &Act) -> Result<(), Refusal>;
 
-    /// Whether the limits of agents leave enough for it.
-    fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), Refusal>;
+    /// Whether `from` may give this to a child that works in `cwd`, which is without links; if not, in
+    /// words for its model.
+    fn may_give(&self, from: &AgentId, act: &Act, cwd: &Path) -> Result<(), String>;
+
+    /// Whether the limits of agents leave enough for it; if not, in words for the model of `from`.
+    fn has_left(&self, from: &AgentId, act: &Act) -> Result<(), String>;
 
     /// Does it in the name of `from`. Whoever no longer waits for the result cancels a turn that it
     /// waits for; `beside` is where that goes on, and what the agent waits for before it goes.
@@ -94,17 +101,20 @@ impl Membership {
     }
 
     fn may(&self, act: &Act) -> Result<(), Decision> {
-        self.asks(|team| team.may(&self.id.load(), act))
+        // Without a team there is nobody to do it either.
+        let Some(team) = self.team.upgrade() else { return Ok(()) };
+        let may = team.may(&self.id.load(), act);
+        may.map_err(|refusal| Decision::deny(rule_of(refusal.reason), refused(&refusal)))
+    }
+
+    fn may_give(&self, act: &Act, cwd: &Path) -> Result<(), Decision> {
+        let Some(team) = self.team.upgrade() else { return Ok(()) };
+        team.may_give(&self.id.load(), act, cwd).map_err(|words| Decision::deny(Rule::Path, words))
     }
 
     fn has_left(&self, act: &Act) -> Result<(), Decision> {
-        self.asks(|team| team.has_left(&self.id.load(), act))
-    }
-
-    fn asks(&self, ask: impl FnOnce(&dyn Team) -> Result<(), Refusal>) -> Result<(), Decision> {
-        // Without a team there is nobody to do it either.
         let Some(team) = self.team.upgrade() else { return Ok(()) };
-        ask(&*team).map_err(|refusal| Decision::deny(rule_of(refusal.reason), refused(&refusal)))
+        team.has_left(&self.id.load(), act).map_err(|words| Decision::deny(Rule::Limits, words))
     }
 
     async fn act(&self, act: Act, beside: TaskTracker) -> ToolOutput {
@@ -136,14 +146,17 @@ pub fn refused(refusal: &Refusal) -> String {
             "You create children of your own only, and manage only them and those below them."
         }
         Reason::Policy => "Do without it, or do it yourself.",
-        Reason::Limit => {
-            "Ask for less, destroy agents that you no longer need, or end your turn with what you have."
-        }
+        Reason::Limit => "Ask for less, or end your turn with what you have.",
         Reason::WouldDeadlock => {
             "It waits for you: end your turn with what it needs instead of asking it."
         }
     };
     format!("Refused ({}): {}. {advice}", refusal.reason.name(), refusal.message)
+}
+
+/// The same for what is beyond the limits of `agent` or of those above it.
+pub fn beyond(exceeded: &Exceeded, agent: &AgentId, reader: Reader) -> String {
+    format!("Refused ({}): {}", Reason::Limit.name(), exceeded.to_model(agent, reader))
 }
 
 /// The arguments of a tool about other agents.
@@ -213,16 +226,20 @@ impl<T: OnTeam> Tool for TeamTool<T> {
         let act = typed::<T>(T::NAME, arguments.clone()).map(T::act);
         let paths = (!T::PATHS.is_empty()).then(|| {
             workplace.run(T::NAME, Effect::None, Permit::Nothing, move |site| {
-                decide::paths(site, T::NAME, T::PATHS, &arguments)
+                let examined = decide::paths(site, T::NAME, T::PATHS, &arguments)?;
+                Ok::<_, Decision>((examined, first(site, T::PATHS, &arguments)))
             })
         });
         let workplace = Arc::clone(workplace);
         Box::pin(async move {
-            let examined = match paths {
+            let (examined, cwd) = match paths {
                 Some(paths) => paths.await?,
-                None => Examined::of_call(),
+                None => (Examined::of_call(), None),
             };
             let act = act.map_err(|problem| Decision::deny(Rule::Schema, problem))?;
+            if let Some(cwd) = cwd {
+                workplace.membership().may_give(&act, &cwd)?;
+            }
             workplace.membership().has_left(&act)?;
             Ok(examined)
         })
@@ -237,6 +254,10 @@ impl<T: OnTeam> Tool for TeamTool<T> {
         let examined = self.examine(arguments.clone(), workplace);
         let workplace = Arc::clone(workplace);
         let mandate = workplace.mandate();
+        if !mandate.has(T::NAME) {
+            // It was taken from the agent after the call was decided on.
+            return Box::pin(std::future::ready(Err(WITHDRAWN.to_owned())));
+        }
         Box::pin(async move {
             examined.await.map_err(|decision| decision.reason)?;
             let act = typed::<T>(T::NAME, arguments)?.act();
@@ -248,6 +269,13 @@ impl<T: OnTeam> Tool for TeamTool<T> {
             }
         })
     }
+}
+
+/// Where the first of the paths leads; nowhere where there is nothing, of which the tool itself tells.
+fn first(site: &Site, wanted: Wanted, arguments: &Value) -> Option<PathBuf> {
+    let (argument, wants) = wanted.first()?;
+    let given = Given::new(arguments[*argument].as_str().unwrap_or("."));
+    site.examine(&given, *wants).ok().map(|(_, path)| path)
 }
 
 /// Ends once so much was taken from the agent that it may not do this any more.
