@@ -75,4 +75,5 @@ pub mod code; // error numbers
 pub mod id; // names, parsed once
 pub mod causes; // what is wrong, and why
 pub mod reach; // which addresses may be asked
+pub mod activity; // whether anybody uses the server
 pub mod limits; // every bound

@@ -2,6 +2,7 @@
 //! to end. The same for the real machine and for a simulated one.
 
 use std::error::Error;
+use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use secrecy::SecretString;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::Activity;
 use crate::config::Config;
 use crate::home::{self, Home, HomeError};
 use crate::http::{self, Auth, Service};
@@ -93,6 +95,13 @@ pub enum RunError {
     },
 }
 
+/// Returns once nobody has used the server for so long; never where no time is given.
+async fn idle(activity: &Activity, time: Option<Duration>) {
+    let Some(time) = time else { return pending().await };
+    activity.idle_for(time).await;
+    tracing::info!("nobody has used the server for {} seconds", time.as_secs_f64());
+}
+
 /// The blocked paths as they were written and, since decisions are about resolved paths, as what
 /// they lead to.
 fn blocked(world: &World, config: &Config) -> Vec<PathBuf> {
@@ -127,6 +136,7 @@ pub struct Server {
     notice: Option<String>,
     connections_max: usize,
     grace: Duration,
+    idle_timeout: Option<Duration>,
 }
 
 impl std::fmt::Debug for Server {
@@ -175,7 +185,8 @@ impl Server {
             Rpc::new(Arc::clone(&pool), Arc::clone(&world.chance), config.server.max_concurrent);
         let auth = token.as_ref().map_or(Auth::Off, |(token, _)| Auth::Token(token.clone()));
         let (hub, journal) = (Arc::clone(pool.hub()), Arc::new(pool.store().clone()));
-        let service = Service { rpc, auth, hub, journal };
+        let activity = Arc::clone(pool.activity());
+        let service = Service { rpc, auth, hub, activity, journal };
         let allowed = world.net.handles_max().saturating_sub(HANDLES_RESERVED).max(1);
         Ok(Self {
             home,
@@ -188,6 +199,7 @@ impl Server {
             notice,
             connections_max: config.server.max_connections.min(allowed),
             grace: Duration::from_secs_f64(config.server.shutdown_grace),
+            idle_timeout: config.server.idle_timeout.map(Duration::from_secs_f64),
             world,
         })
     }
@@ -216,7 +228,8 @@ impl Server {
         self.notice.as_deref()
     }
 
-    /// Answers until a signal or a caller asks for the end; then everybody gets their answer.
+    /// Answers until a signal or a caller asks for the end, or nobody is there; then everybody gets
+    /// their answer.
     pub async fn run(self) {
         let (version, pid) = (env!("CARGO_PKG_VERSION"), self.world.environment.process_id());
         tracing::info!(version, pid, address = %self.address, "listening");
@@ -229,6 +242,7 @@ impl Server {
             biased;
             () = self.pool.stop_requested() => {}
             () = signals.stop() => {}
+            () = idle(self.pool.activity(), self.idle_timeout) => {}
             // Nobody can reach a server without its accept loop.
             _ = &mut serving => {}
         }

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// The modules of `src/` from the ground up: each may import only what stands before it.
 const IMPORT_ORDER: &[&str] = &[
-    "limits", "causes", "reach", "id", "code", "sse", "message", "choice", "event", "world", "hub",
-    "config", "policy", "tool", "provider", "home", "session", "store", "logs", "agent", "pool",
-    "rpc", "http", "server", "client", "cli", "main",
+    "limits", "activity", "causes", "reach", "id", "code", "sse", "message", "choice", "event",
+    "world", "hub", "config", "policy", "tool", "provider", "home", "session", "store", "logs",
+    "agent", "pool", "rpc", "http", "server", "client", "cli", "main",
 ];
 
 const FILE_LINES_MAX: usize = 500;

@@ -32,6 +32,7 @@ use super::tokens::Encoding;
 use super::turn::{Effect, Input, Stop, Turn};
 use super::work::Report;
 use super::{Facts, Kit, Past, Shared};
+use crate::activity::Busy;
 use crate::event::{What, iso};
 use crate::id::{AgentId, RequestId};
 use crate::limits::{WAITING_SENDS_MAX, WORK_QUEUE_MAX};
@@ -112,6 +113,8 @@ pub(super) struct Running {
     /// The turn's own channel: it ends with the turn, so nothing late reaches the next one.
     work: mpsc::Receiver<Report>,
     reports: mpsc::Sender<Report>,
+    /// The server is in use as long as it runs.
+    _busy: Busy,
 }
 
 impl Agent {
@@ -352,6 +355,7 @@ impl Agent {
             first_message,
             work,
             reports,
+            _busy: self.shared.activity.begin(),
         });
         self.perform_after(writes, effects);
     }

@@ -54,6 +54,7 @@ pub use shown::Shown;
 pub use tokens::{Encoding, Tables, Tokens};
 pub use turn::{Answer, Effect, Input, Rules, Stop, ToolResult, Turn, Verdict};
 
+use crate::activity::Activity;
 use crate::hub::Hub;
 use crate::id::{AgentId, RequestId};
 use crate::logs::Logs;
@@ -95,6 +96,8 @@ pub struct Past {
 #[derive(Debug)]
 pub struct Shared {
     pub world: World,
+    /// Where running turns are counted.
+    pub activity: Arc<Activity>,
     pub store: Store,
     pub hub: Arc<Hub>,
     pub logs: Logs,

@@ -8,6 +8,7 @@ mod rpc;
 mod serve;
 mod trust;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,7 +73,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 
 pub fn main() -> ExitCode {
     // A wrong command line ends here, with clap's exit code 2.
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(spelled_out(std::env::args_os()));
     let command = match arguments.command {
         Command::Supervise => return supervise(),
         Command::Serve(arguments) => Lasting::Serve(arguments),
@@ -94,6 +95,15 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => told(&failed),
     }
+}
+
+/// `nexus3 --serve [PORT]` is the older spelling of `nexus3 serve [PORT]`.
+fn spelled_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    if arguments.get(1).is_some_and(|first| first == "--serve") {
+        arguments[1] = "serve".into();
+    }
+    arguments
 }
 
 async fn run(command: Lasting) -> Result<(), Failed> {

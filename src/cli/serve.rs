@@ -18,6 +18,7 @@ use super::{Failed, home, output};
 use crate::client::{Detection, NexusClient};
 use crate::config::{self, Config, Flag, Loaded, LogLevel};
 use crate::home::Home;
+use crate::limits::TIMEOUT_SECONDS_MAX;
 use crate::logs::Detail;
 use crate::policy::ceiling::Yolo;
 use crate::server::{Access, LogSettings, Resume, RunError, Server, Settings};
@@ -27,12 +28,13 @@ use crate::world::World;
 ///
 /// Without a configuration it runs on a built-in demo model, so that everything can be tried
 /// without a key. It listens on loopback only and writes a token, which clients must show, to its
-/// home.
+/// home. `nexus3 --serve [PORT]` means the same.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     nexus3 serve\n  \
     nexus3 serve 9000 --home /tmp/nexus\n  \
-    nexus3 serve --config team.json")]
+    nexus3 serve --config team.json\n  \
+    nexus3 serve --idle-timeout 1800   stop half an hour after the last use")]
 pub struct Arguments {
     /// The port to listen on [default: 8765, or `server.port` of the configuration; 0: any]
     #[arg(value_name = "PORT", conflicts_with = "port")]
@@ -57,6 +59,10 @@ pub struct Arguments {
     /// Asks callers for no token. For tests: every program on this machine can then use the server
     #[arg(long)]
     no_auth: bool,
+    /// Stops after S seconds without a request, a running turn and a reader of events [default:
+    /// `server.idle_timeout` of the configuration, or never]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    idle_timeout: Option<f64>,
     #[command(flatten)]
     logs: LogArguments,
 }
@@ -114,11 +120,23 @@ fn configuration(world: &World, home: &Path, arguments: &Arguments) -> anyhow::R
         keys: &["server", "port"],
         value: port.to_string(),
     });
-    let Loaded { config, notices } = config::gather(world, home, base, port.into_iter().collect())?;
+    let idle_timeout = arguments.idle_timeout.map(|seconds| Flag {
+        name: "--idle-timeout",
+        keys: &["server", "idle_timeout"],
+        value: seconds.to_string(),
+    });
+    let flags = port.into_iter().chain(idle_timeout).collect();
+    let Loaded { config, notices } = config::gather(world, home, base, flags)?;
     for notice in notices {
         output::note(format_args!("warning: {notice}"));
     }
     Ok(config)
+}
+
+/// A time that somebody may wait.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s| *s > 0.0 && *s <= TIMEOUT_SECONDS_MAX);
+    seconds.ok_or_else(|| format!("expected seconds above 0, at most {TIMEOUT_SECONDS_MAX}"))
 }
 
 /// A taken port is worth a second look: it is usually a server that was forgotten.

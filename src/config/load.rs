@@ -136,13 +136,15 @@ fn server(mut section: Section<'_>) -> ServerConfig {
         max_concurrent: section.value("max_concurrent", default.max_concurrent, |f| {
             f.whole(1..=limits::EXECUTING_CONFIGURED_MAX as u64)
         }),
+        idle_timeout: section
+            .optional("idle_timeout", "leave it out to run on", |f| f.seconds(Zero::Refused)),
         shutdown_grace: section
             .value("shutdown_grace", default.shutdown_grace, |f| f.seconds(Zero::Allowed)),
         log_level: section.value("log_level", default.log_level, |f| {
             f.choice(&LOG_LEVELS.map(|level| (level.name(), level)), &[])
         }),
     };
-    section.finish(&["idle_timeout"]);
+    section.finish(&[]);
     server
 }
 

@@ -339,6 +339,10 @@ pub struct ServerConfig {
     /// Requests that execute at the same time; waiting for a turn does not count.
     #[schemars(range(min = 1, max = limits::EXECUTING_CONFIGURED_MAX))]
     pub max_concurrent: usize,
+    /// Seconds without a request, a running turn and a reader of events after which the server stops.
+    /// Default: it never does by itself.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = limits::TIMEOUT_SECONDS_MAX))]
+    pub idle_timeout: Option<f64>,
     /// Seconds that running turns may go on once the server is asked to stop.
     #[schemars(range(min = 0.0, max = limits::TIMEOUT_SECONDS_MAX))]
     pub shutdown_grace: f64,
@@ -352,6 +356,7 @@ impl Default for ServerConfig {
             port: 8765,
             max_connections: limits::CONNECTIONS_MAX,
             max_concurrent: limits::EXECUTING_MAX,
+            idle_timeout: None,
             shutdown_grace: limits::SHUTDOWN_GRACE_SECONDS,
             log_level: LogLevel::Info,
         }

@@ -32,6 +32,7 @@ use phase::{Phase, Timed};
 use reply::{Outgoing, Refusal, Tracked};
 use route::Route;
 
+use crate::activity::Activity;
 use crate::hub::{Hub, Journal};
 use crate::limits::{
     ACCEPT_BACKOFF, CLOSE_CONNECTIONS_MAX, DRAIN_BYTES_MAX, DRAIN_MAX, LIBRARY_HEADER_BYTES_MAX,
@@ -48,6 +49,8 @@ pub struct Service {
     pub rpc: Rpc,
     pub auth: Auth,
     pub hub: Arc<Hub>,
+    /// Where requests and streams are counted.
+    pub activity: Arc<Activity>,
     /// Where streams find what happened before they were opened.
     pub journal: Arc<dyn Journal>,
 }
@@ -109,9 +112,9 @@ async fn connection(
     let handler = service_fn(move |request| {
         let (service, phase) = (Arc::clone(&service), Arc::clone(&phase));
         async move {
-            let exchange = phase.head_received();
+            let (exchange, busy) = (phase.head_received(), service.activity.begin());
             let response = service.answer(request, exchange.receive_until).await;
-            Ok::<_, Infallible>(response.map(|body| Tracked::new(body, exchange)))
+            Ok::<_, Infallible>(response.map(|body| Tracked::new(body, exchange, busy)))
         }
     });
     let served = http1::Builder::new()

@@ -10,6 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 
 use super::phase::Exchange;
+use crate::activity::Busy;
 use crate::hub::Subscription;
 use crate::limits::{BODY_BYTES_MAX, REQUEST_RECEIVE_MAX, RETRY_AFTER_SECONDS};
 use crate::policy::Reason;
@@ -178,16 +179,18 @@ impl Body for Outgoing {
     }
 }
 
-/// An answer's body that marks the end of its exchange: from then on the connection is idle.
+/// An answer's body that marks the end of its exchange: from then on the connection is idle, and maybe
+/// the server.
 #[derive(Debug)]
 pub struct Tracked {
     body: Outgoing,
     _exchange: Exchange,
+    _busy: Busy,
 }
 
 impl Tracked {
-    pub fn new(body: Outgoing, exchange: Exchange) -> Self {
-        Self { body, _exchange: exchange }
+    pub fn new(body: Outgoing, exchange: Exchange, busy: Busy) -> Self {
+        Self { body, _exchange: exchange, _busy: busy }
     }
 }
 

@@ -38,6 +38,7 @@ pub use restore::RestoreError;
 pub use sessions::{Desk, SessionsError, Upto};
 pub use waits::Deadlock;
 
+use crate::activity::Activity;
 use crate::agent::{
     Accounts, AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
 };
@@ -109,6 +110,7 @@ impl Pool {
         Ok(Arc::new_cyclic(|pool: &Weak<Self>| {
             let shared = Shared {
                 world,
+                activity: Activity::new(),
                 store,
                 hub,
                 logs,
@@ -230,6 +232,11 @@ impl Pool {
                 retire(Retire::CancelTurn(CancelReason::Shutdown)).await;
             }
         }
+    }
+
+    /// Who uses the server.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.shared.activity
     }
 
     pub fn store(&self) -> &Store {

@@ -12,5 +12,6 @@
 mod help;
 #[path = "../private_home/home.rs"]
 mod home;
+mod serve;
 mod support;
 mod trust;

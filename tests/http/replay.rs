@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use nexus3::activity::Activity;
 use nexus3::client::{ClientError, EventStream, NexusClient};
 use nexus3::config::Config;
 use nexus3::event::{Audience, Committed, Event, Seq, What};
@@ -90,6 +91,7 @@ async fn start(journal: Kept) -> Served {
         rpc,
         auth: Auth::Off,
         hub: Arc::clone(&hub),
+        activity: Activity::new(),
         journal: Arc::clone(&journal) as Arc<dyn Journal>,
     };
     let address = "127.0.0.1:1".parse().expect("it is an address");
