@@ -6,116 +6,18 @@
     reason = "these tests run the program, so they use the machine as a shell does"
 )]
 
-#[path = "private_home/home.rs"]
-mod home;
+#[path = "cli_support/mod.rs"]
+mod support;
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::path::{Path, PathBuf};
 
-use home::private_home;
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use rustix::process::Signal;
+use serde_json::json;
+use support::{Serving, private_home, ran, run, signal as send_signal};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_nexus3");
-
-/// What a command left behind.
-#[derive(Debug, PartialEq, Eq)]
-struct Ran {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).expect("stdout is JSON and nothing else")
-    }
-}
-
-fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
-    Ran { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
-}
-
-/// The program with nothing of this environment, so that keys and homes of the machine stay out.
-fn program(home: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.env_clear().env("NEXUS3_HOME", home).stdin(Stdio::null());
-    command
-}
-
-fn run(home: &Path, arguments: &[&str]) -> Ran {
-    let output = program(home).args(arguments).output().expect("the program runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-    Ran {
-        code: output.status.code().expect("it ends by itself"),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
-}
-
-/// A server in a process of its own, on a port of its own.
-struct Serving {
-    home: TempDir,
-    port: String,
-    /// What it said until it listened, line by line.
-    said: Vec<String>,
-    stderr: BufReader<ChildStderr>,
-    child: Child,
-}
-
-impl Serving {
-    fn start(flags: &[&str]) -> Self {
-        let home = private_home();
-        let mut command = program(home.path());
-        command.args(["serve", "--port", "0"]).args(flags);
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
-        let mut said: Vec<String> = Vec::new();
-        // The address, the token or a warning, and the notice about the model.
-        while said.len() < 3 {
-            let mut line = String::new();
-            assert_ne!(stderr.read_line(&mut line).expect("it speaks UTF-8"), 0, "{said:?}");
-            said.push(line.trim_end().to_owned());
-        }
-        let (_, port) = said[0].rsplit_once(':').expect("it names its address");
-        Self { port: port.to_owned(), home, said, stderr, child }
-    }
-
-    fn rpc(&self, arguments: &[&str]) -> Ran {
-        run(self.home.path(), &[&["rpc", "--port", &self.port], arguments].concat())
-    }
-
-    fn token_path(&self) -> std::path::PathBuf {
-        self.home.path().join(format!("rpc-{}.token", self.port))
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).expect("a process number is small");
-        let pid = Pid::from_raw(pid).expect("it is a process");
-        kill_process(pid, signal).expect("the child can be signalled");
-    }
-
-    /// Waits for its end: its exit code, and whatever it wrote to stdout.
-    fn ended(mut self) -> (Option<i32>, String) {
-        let mut rest = String::new();
-        self.stderr.read_to_string(&mut rest).expect("it speaks UTF-8");
-        let mut stdout = String::new();
-        let mut pipe = self.child.stdout.take().expect("stdout is a pipe");
-        pipe.read_to_string(&mut stdout).expect("it speaks UTF-8");
-        (self.child.wait().expect("it ends").code(), stdout)
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // A test that failed leaves no server behind.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn token_path(server: &Serving) -> PathBuf {
+    server.home.path().join(format!("rpc-{}.token", server.port))
 }
 
 #[test]
@@ -135,10 +37,10 @@ fn a_server_is_used_from_the_command_line() {
     let context = server.rpc(&["call", "get_context", "--agent", "scout"]);
     assert_eq!((context.code, context.json()["system_prompt"].clone()), (0, json!(true)));
     assert_eq!(server.rpc(&["destroy", "scout"]), ran(0, "scout\n", ""));
-    let nobody = ran(1, "", "there is no agent scout\n");
+    let nobody = ran(1, "", "error: Agent not found: scout\n");
     assert_eq!(server.rpc(&["destroy", "scout"]), nobody);
     assert_eq!(server.rpc(&["shutdown"]), ran(0, "Server shutting down\n", ""));
-    let token = server.token_path();
+    let token = token_path(&server);
     assert_eq!(server.ended(), (Some(0), String::new()));
     assert!(!token.exists());
 }
@@ -225,7 +127,7 @@ fn without_a_server_the_exit_code_is_three() {
 #[test]
 fn a_token_that_others_can_read_is_refused() {
     let server = Serving::start(&[]);
-    let path = server.token_path();
+    let path = token_path(&server);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(server.home.path())), (0o600, 0o700));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
@@ -238,9 +140,9 @@ fn a_token_that_others_can_read_is_refused() {
 fn signals_end_the_server_in_order() {
     for signal in [Signal::TERM, Signal::INT] {
         let server = Serving::start(&[]);
-        let token = server.token_path();
+        let token = token_path(&server);
         assert!(token.exists());
-        server.signal(signal);
+        send_signal(&server.child, signal);
         assert_eq!(server.ended(), (Some(0), String::new()));
         assert!(!token.exists());
     }
@@ -252,7 +154,7 @@ fn a_server_says_where_it_is_and_what_it_runs_on() {
     let version = env!("CARGO_PKG_VERSION");
     let address = format!("http://127.0.0.1:{}", server.port);
     assert_eq!(server.said[0], format!("nexus3 {version} listens on {address}"));
-    assert_eq!(server.said[1], format!("token: {}", server.token_path().display()));
+    assert_eq!(server.said[1], format!("token: {}", token_path(&server).display()));
     let open = Serving::start(&["--no-auth"]);
     let warning =
         "WARNING: --no-auth: every program on this machine can use this server and its agents";
@@ -360,6 +262,22 @@ fn help_is_complete() {
         ("help_rpc_confirm", &["rpc", "confirm"]),
         ("help_rpc_shutdown", &["rpc", "shutdown"]),
         ("help_rpc_call", &["rpc", "call"]),
+        ("help_rpc_discover", &["rpc", "discover"]),
+        ("help_rpc_status", &["rpc", "status"]),
+        ("help_rpc_cancel", &["rpc", "cancel"]),
+        ("help_rpc_messages", &["rpc", "messages"]),
+        ("help_rpc_compact", &["rpc", "compact"]),
+        ("help_rpc_watch", &["rpc", "watch"]),
+        ("help_rpc_permissions", &["rpc", "permissions"]),
+        ("help_rpc_cwd", &["rpc", "cwd"]),
+        ("help_rpc_prompt", &["rpc", "prompt"]),
+        ("help_rpc_model", &["rpc", "model"]),
+        ("help_run", &["run"]),
+        ("help_trace", &["trace"]),
+        ("help_perm", &["perm"]),
+        ("help_perm_explain", &["perm", "explain"]),
+        ("help_completions", &["completions"]),
+        ("help_man", &["man"]),
     ];
     for (name, command) in commands {
         let helped = run(home.path(), &[command, &["--help"][..]].concat());

@@ -3,19 +3,30 @@
 
 #![expect(clippy::disallowed_types, reason = "the command line runs on the real machine only")]
 
+mod connection;
+mod inside;
 mod output;
+mod perm;
 mod rpc;
+mod run;
 mod serve;
+mod shell;
 mod trust;
+mod usage;
+mod view;
+mod waiting;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
 
-use crate::world::World;
 use crate::world::real::{SUPERVISOR_COMMAND, supervise};
+use crate::world::{BoxFuture, World};
 
 /// How many threads may hold blocking work at once.
 const BLOCKING_THREADS_MAX: usize = 16;
@@ -26,10 +37,12 @@ const BLOCKING_THREADS_MAX: usize = 16;
     version,
     about = "Runs teams of LLM agents on this machine.",
     after_help = "Examples:\n  \
-        nexus3 serve                       start the server on port 8765\n  \
-        nexus3 rpc create --agent-id scout create an agent on it\n  \
-        nexus3 rpc send scout 'Hello'      send it a message and print the answer\n  \
-        nexus3 rpc shutdown                stop the server"
+        nexus3 run 'What is in this directory?'   one answer, from an agent of its own\n  \
+        nexus3 serve                              start the server on port 8765\n  \
+        nexus3 rpc create scout                   create an agent on it\n  \
+        nexus3 rpc send scout 'Hello'             send it a message and print the answer\n  \
+        nexus3 trace scout --follow               look at what it does\n  \
+        nexus3 rpc shutdown                       stop the server"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -40,17 +53,15 @@ struct Arguments {
 enum Command {
     Serve(serve::Arguments),
     Rpc(Box<rpc::Arguments>),
+    Run(run::Arguments),
+    Trace(watch::Trace),
+    Perm(perm::Arguments),
     Trust(trust::Arguments),
+    Completions(shell::Completions),
+    Man(shell::Man),
     /// Started by the server for each program of its agents, by nobody else.
     #[command(name = SUPERVISOR_COMMAND, hide = true)]
     Supervise,
-}
-
-/// The commands that use the machine through its seams.
-enum Lasting {
-    Serve(serve::Arguments),
-    Rpc(Box<rpc::Arguments>),
-    Trust(trust::Arguments),
 }
 
 /// How a command can fail, by exit code.
@@ -63,6 +74,8 @@ enum Failed {
     Interrupted,
     /// The command has said what there was to say.
     Silently,
+    /// It has said that there is no server.
+    NoServerFound,
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failed {
@@ -72,28 +85,26 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 }
 
 pub fn main() -> ExitCode {
-    // A wrong command line ends here, with clap's exit code 2.
-    let arguments = Arguments::parse_from(spelled_out(std::env::args_os()));
-    let command = match arguments.command {
+    let arguments = match Arguments::try_parse_from(spelled_out(std::env::args_os())) {
+        Ok(arguments) => arguments,
+        Err(error) => return usage::told(&error),
+    };
+    let runtime = match &arguments.command {
         Command::Supervise => return supervise(),
-        Command::Serve(arguments) => Lasting::Serve(arguments),
-        Command::Rpc(arguments) => Lasting::Rpc(arguments),
-        Command::Trust(arguments) => Lasting::Trust(arguments),
+        Command::Completions(completions) => return completions.run(),
+        Command::Man(man) => return man.run(),
+        Command::Serve(_) | Command::Run(_) => Builder::new_multi_thread()
+            .enable_all()
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .build(),
+        // A client waits for one thing at a time: threads would only make it start later.
+        Command::Rpc(_) | Command::Trace(_) | Command::Perm(_) | Command::Trust(_) => {
+            Builder::new_current_thread().enable_all().build()
+        }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS_MAX)
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return told(&Failed::Other(error.into())),
-    };
-    let ended = runtime.block_on(run(command));
-    // A blocking job that hangs must not keep the program alive.
-    runtime.shutdown_background();
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failed) => told(&failed),
+    match runtime {
+        Ok(runtime) => ended(runtime, arguments.command),
+        Err(error) => told(&Failed::Other(error.into())),
     }
 }
 
@@ -106,18 +117,37 @@ fn spelled_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     arguments
 }
 
-async fn run(command: Lasting) -> Result<(), Failed> {
+fn ended(runtime: Runtime, command: Command) -> ExitCode {
+    let ended = runtime.block_on(run(command));
+    // A blocking job that hangs must not keep the program alive.
+    runtime.shutdown_background();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => told(&failed),
+    }
+}
+
+async fn run(command: Command) -> Result<(), Failed> {
     let world = crate::world::real::world()?;
-    match command {
-        Lasting::Serve(arguments) => serve::run(world, arguments).await,
-        Lasting::Trust(arguments) => Ok(trust::run(&world, &arguments)?),
-        Lasting::Rpc(arguments) => tokio::select! {
-            // An answer that has come is shown, whatever the person does.
-            biased;
-            ended = rpc::run(&world, *arguments) => ended,
-            // A send has its own way to be interrupted and takes the first signal for it.
-            () = world.signals.stop() => Err(Failed::Interrupted),
-        },
+    let signals = Arc::clone(&world.signals);
+    let interruptible: BoxFuture<'_, Result<(), Failed>> = match command {
+        Command::Serve(arguments) => return Box::pin(serve::run(world, arguments)).await,
+        // It takes every interrupt itself: what it has made has to go.
+        Command::Run(arguments) => return Box::pin(arguments.run(&world)).await,
+        Command::Trust(arguments) => return Ok(trust::run(&world, &arguments)?),
+        Command::Rpc(arguments) => Box::pin(rpc::run(&world, *arguments)),
+        Command::Trace(trace) => Box::pin(trace.run(&world)),
+        Command::Perm(perm) => Box::pin(perm.run(&world)),
+        Command::Completions(_) | Command::Man(_) | Command::Supervise => {
+            unreachable!("they need no machine and have run by now")
+        }
+    };
+    tokio::select! {
+        // An answer that has come is shown, whatever the person does.
+        biased;
+        ended = interruptible => ended,
+        // A send has its own way to be interrupted and takes the first signal for it.
+        () = signals.stop() => Err(Failed::Interrupted),
     }
 }
 
@@ -128,6 +158,7 @@ fn told(failed: &Failed) -> ExitCode {
         Failed::Authentication(error) => (4, Some(error)),
         Failed::Interrupted => (130, None),
         Failed::Silently => (1, None),
+        Failed::NoServerFound => (3, None),
     };
     if let Some(error) = error {
         output::error(error);

@@ -1,10 +1,26 @@
 //! Writing for people and programs: results to stdout, the rest to stderr.
 //! A reader that went away (a closed pipe) is no error of ours.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+
+/// Whether somebody still reads what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    There,
+    Gone,
+}
 
 pub fn line(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Writes text as it is, at once.
+pub fn text(text: &str) -> Reader {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Reader::There,
+        Err(_) => Reader::Gone,
+    }
 }
 
 pub fn json(value: &impl serde::Serialize) {
@@ -14,6 +30,14 @@ pub fn json(value: &impl serde::Serialize) {
 
 pub fn note(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Replaces the line that a person is looking at. Nothing where nobody looks.
+pub fn progress(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    if stderr.is_terminal() {
+        let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
+    }
 }
 
 /// What to do about an error. It is told after the error and what caused it.
@@ -34,4 +58,21 @@ pub fn error(error: &anyhow::Error) {
     if let Some(hint) = hint {
         note(format_args!("  hint: {hint}"));
     }
+}
+
+/// Rows of cells as text, each column as wide as its widest cell.
+pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..N).filter_map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text that somebody else wrote, without what would move a terminal's cursor or colour it.
+pub fn plain(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
 }

@@ -69,6 +69,21 @@ impl NexusClient {
     }
 }
 
+impl NexusClient {
+    /// The number of the newest durable event, 0 before the first.
+    pub async fn newest_event(&self) -> Result<Seq, ClientError> {
+        // A cursor that no event can have is refused with the last that one has.
+        match self.open_events(None, Some(Seq::MAX)).await {
+            Err(ClientError::Refused { status: StatusCode::BAD_REQUEST, error }) => {
+                let newest = error.data.as_ref().and_then(|data| data["newest"].as_u64());
+                newest.ok_or_else(|| self.protocol("no word of the newest event".to_owned()))
+            }
+            Err(error) => Err(error),
+            Ok(_) => Err(self.protocol("a stream after an event that cannot be".to_owned())),
+        }
+    }
+}
+
 impl EventStream {
     /// The next event; `None` once the server has ended the stream, or after an error. Events of
     /// types that a newer server may have are passed over. Dropping the wait loses nothing.

@@ -22,6 +22,7 @@ pub struct Events {
     splice: Splice,
     /// Attempts since the last event.
     attempts: u32,
+    opened: bool,
 }
 
 #[derive(Debug)]
@@ -43,6 +44,7 @@ impl NexusClient {
             state: State::Closed,
             splice: Splice::default(),
             attempts: 0,
+            opened: false,
         }
     }
 }
@@ -91,6 +93,18 @@ impl Events {
         self.cursor
     }
 
+    /// Takes the place of a stream that was lost: the first attempt is not made at once.
+    #[must_use]
+    pub fn after_a_loss(mut self) -> Self {
+        (self.attempts, self.opened) = (1, true);
+        self
+    }
+
+    /// Whether there was a stream: an error is then a loss.
+    pub fn has_opened(&self) -> bool {
+        self.opened
+    }
+
     async fn reopen(&mut self) -> Result<(), ClientError> {
         if self.attempts > 0 {
             sleep(pause(self.attempts)).await;
@@ -99,6 +113,7 @@ impl Events {
         match self.client.open_events(self.agent.as_ref(), self.cursor).await {
             Ok(stream) => {
                 self.state = State::Open(Box::new(stream));
+                self.opened = true;
                 Ok(())
             }
             Err(error) => {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::request::Parts;
+use serde_json::json;
 
 use super::Service;
 use super::reply::Refusal;
+use crate::code::ErrorObject;
 use crate::event::Seq;
 use crate::hub::{Scope, Start, SubscribeError, Subscription};
 use crate::id::AgentId;
@@ -76,7 +78,7 @@ impl Service {
         self.rpc.may_stream(caller, agent).map_err(forbidden)?;
         self.hub.has_room(scope).map_err(|error| no_room(&error))?;
         let cursor = cursor.and_then(|cursor| at_most(cursor, self.journal.last_seq()));
-        let bad = |error: CursorError| Refusal::params(StatusCode::BAD_REQUEST, error.to_string());
+        let bad = |error: CursorError| Refusal::new(StatusCode::BAD_REQUEST, error.told());
         let start = match (cursor.map_err(bad)?, presence) {
             (None, _) => Start::Now,
             (Some(seq), Presence::Here) => Start::After(seq),
@@ -132,6 +134,17 @@ enum CursorError {
     Twice,
     #[error("Unknown query parameter: {shown:?}; known: {AFTER}")]
     UnknownKey { shown: String },
+}
+
+impl CursorError {
+    /// With the newest event for programs, which know by it when they have read all that is kept.
+    fn told(&self) -> ErrorObject {
+        let error = ErrorObject::new(Code::InvalidParams, self.to_string());
+        match self {
+            Self::Above { last } => error.with(json!({"newest": last})),
+            Self::NoNumber { .. } | Self::Twice | Self::UnknownKey { .. } => error,
+        }
+    }
 }
 
 /// The event after which a reader wants to go on: the header, or else the query, says which.

@@ -1,0 +1,219 @@
+//! Which server a command talks to, with which token, and how it shows what it gets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use secrecy::SecretString;
+use serde::Serialize;
+
+use super::output::Hint;
+use super::{Failed, home, output};
+use crate::client::{ClientError, NexusClient, find_token};
+use crate::config::words::meant;
+use crate::home::DEFAULT_PORT;
+use crate::id::AgentId;
+use crate::rpc::code::Code;
+use crate::world::World;
+
+const SCHEME: &str = "http://";
+
+#[derive(Clone, Debug, Args)]
+pub struct Flags {
+    /// The server's port [default: 8765]
+    #[arg(long, global = true, value_name = "N", conflicts_with = "url")]
+    port: Option<u16>,
+    /// The server's address, which is on this machine: `http://localhost:8765`
+    #[arg(long, global = true, value_name = "URL", value_parser = address)]
+    url: Option<SocketAddr>,
+    /// The token [default: `$NEXUS3_API_KEY`, or the token file in the server's home]
+    #[arg(long, global = true, value_name = "TOKEN")]
+    api_key: Option<String>,
+    /// The server's home, where its token file is [default: `$NEXUS3_HOME`, or ~/.nexus3]
+    #[arg(long, global = true, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// Prints the server's result as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// A server that a command may talk to; whether it is there shows with the first call.
+#[derive(Debug)]
+pub struct Connection {
+    pub world: World,
+    pub home: PathBuf,
+    pub client: NexusClient,
+    flags: Flags,
+}
+
+impl Flags {
+    pub fn address(&self) -> SocketAddr {
+        let port = self.port.unwrap_or(DEFAULT_PORT);
+        self.url.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+    }
+
+    pub fn as_json(&self) -> bool {
+        self.json
+    }
+
+    /// A client without a token.
+    pub fn stranger(&self, world: &World) -> NexusClient {
+        NexusClient::on(world, self.address(), None).named("cli")
+    }
+
+    pub fn home(&self, world: &World) -> anyhow::Result<PathBuf> {
+        home(world, self.home.clone())
+    }
+
+    /// The token for the server on a port.
+    pub fn token(&self, world: &World, port: u16) -> Result<Option<SecretString>, Failed> {
+        let home = self.home(world)?;
+        find_token(world, &home, port, self.api_key.clone())
+            .map_err(|error| Failed::Authentication(error.into()))
+    }
+
+    pub fn connect(&self, world: &World) -> Result<Connection, Failed> {
+        let (address, home) = (self.address(), self.home(world)?);
+        let token = self.token(world, address.port())?;
+        let client = NexusClient::on(world, address, token).named("cli");
+        Ok(Connection { world: world.clone(), home, client, flags: self.clone() })
+    }
+}
+
+impl Connection {
+    /// The same with another client.
+    pub fn with(&self, client: NexusClient) -> Self {
+        let (world, home) = (self.world.clone(), self.home.clone());
+        Self { world, home, client, flags: self.flags.clone() }
+    }
+
+    /// The same server, which was started meanwhile and has another token now.
+    pub fn again(&self) -> Result<Self, Failed> {
+        self.flags.connect(&self.world)
+    }
+
+    pub fn as_json(&self) -> bool {
+        self.flags.json
+    }
+
+    /// Prints a result: as JSON where that was asked for, else as this text, if there is any.
+    pub fn show(&self, result: &impl Serialize, text: impl FnOnce() -> String) {
+        if self.as_json() {
+            output::json(result);
+            return;
+        }
+        let text = text();
+        if !text.is_empty() {
+            output::line(text);
+        }
+    }
+
+    /// What a call gave, or what its failure means for the command.
+    pub async fn answered<T>(&self, answer: Result<T, ClientError>) -> Result<T, Failed> {
+        match answer {
+            Ok(result) => Ok(result),
+            Err(error) => Err(self.failed(error).await),
+        }
+    }
+
+    /// There is no such agent.
+    pub async fn no_agent(&self, agent: &AgentId) -> Failed {
+        self.failed(ClientError::Rpc { error: Code::gone(agent) }).await
+    }
+
+    /// An agent that is not there may be called otherwise.
+    async fn failed(&self, error: ClientError) -> Failed {
+        let Some(unknown) = unknown_agent(&error) else {
+            return failed(error);
+        };
+        let Ok(listed) = self.client.list_agents().await else {
+            return failed(error);
+        };
+        let ids: Vec<&str> = listed.agents.iter().map(|agent| agent.agent_id.as_str()).collect();
+        match meant(unknown.as_str(), &ids) {
+            Some(id) => Failed::Other(anyhow::anyhow!("{error}; did you mean `{id}`?")),
+            None => failed(error),
+        }
+    }
+}
+
+/// The agent that a server says it does not have.
+fn unknown_agent(error: &ClientError) -> Option<AgentId> {
+    let (ClientError::Rpc { error } | ClientError::Refused { error, .. }) = error else {
+        return None;
+    };
+    AgentId::parse(error.message.strip_prefix("Agent not found: ")?).ok()
+}
+
+/// What a failed call means for a command, without asking the server anything more.
+pub fn failed(error: ClientError) -> Failed {
+    let hint = "start one with `nexus3 serve`, or name its port with --port";
+    match &error {
+        ClientError::NoServer { .. } => Failed::NoServer(with_hint(error, hint)),
+        refused if refused.is_authentication() => {
+            let hint = "the server did not accept the token: see --api-key and --home";
+            Failed::Authentication(with_hint(error, hint))
+        }
+        ClientError::Rpc { error: told } | ClientError::Refused { error: told, .. } => {
+            let data = |name: &str| told.data.as_ref()?.get(name)?.as_str().map(str::to_owned);
+            if let Some(known) = data("suggestion") {
+                return Failed::Other(anyhow::anyhow!("{error}; did you mean `{known}`?"));
+            }
+            match data("hint") {
+                Some(hint) => Failed::Other(with_hint(error, &hint)),
+                None => Failed::Other(error.into()),
+            }
+        }
+        ClientError::Timeout { .. } | ClientError::Protocol { .. } | ClientError::Unnamed => {
+            Failed::Other(error.into())
+        }
+    }
+}
+
+fn with_hint(error: ClientError, hint: &str) -> anyhow::Error {
+    anyhow::Error::from(error).context(Hint(hint.to_owned()))
+}
+
+/// A server's address. Tokens are for this machine only, so nothing else is one.
+fn address(url: &str) -> Result<SocketAddr, String> {
+    let rest = url.strip_prefix(SCHEME).ok_or("it must begin with http://")?;
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => {
+            (host, port.parse().map_err(|_| format!("{port:?} is no port"))?)
+        }
+        Some(_) | None => (rest, DEFAULT_PORT),
+    };
+    let ip = match host {
+        "localhost" | "127.0.0.1" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        "[::1]" => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        _ => return Err("servers are on this machine: localhost, 127.0.0.1 or [::1]".to_owned()),
+    };
+    Ok(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_on_this_machine() {
+        let read = |url: &str| address(url).map(|address| address.to_string());
+        let of = |text: &str| Ok(text.to_owned());
+        assert_eq!(read("http://localhost"), of("127.0.0.1:8765"));
+        assert_eq!(read("http://127.0.0.1:9000/"), of("127.0.0.1:9000"));
+        assert_eq!(read("http://[::1]:9000"), of("[::1]:9000"));
+        assert_eq!(read("http://[::1]"), of("[::1]:8765"));
+        for bad in [
+            "localhost:8765",
+            "https://localhost",
+            "http://",
+            "http://example.com:80",
+            "http://localhost:x",
+            "http://localhost:8765/rpc",
+            "http://localhost@example.com",
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A server inside the command, for those that need one and find none. Nobody else can reach it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::connection::{Connection, Flags};
+use super::{Failed, output};
+use crate::client::{Detection, InProcess, NexusClient};
+use crate::config::{self, Loaded};
+use crate::home::Home;
+use crate::policy::ceiling::Yolo;
+use crate::server::{Access, LogSettings, Resume, Server, Settings};
+use crate::world::{BoxFuture, Signals, World};
+
+/// How long it may take to stop.
+const STOP_MAX: Duration = Duration::from_secs(15);
+
+/// Does something on the server that runs, or else on one inside this command.
+pub async fn anywhere<T>(
+    world: &World,
+    flags: &Flags,
+    work: impl AsyncFnOnce(&Connection) -> Result<T, Failed>,
+) -> Result<T, Failed> {
+    let connection = flags.connect(world)?;
+    match flags.stranger(world).detect().await {
+        Detection::NoServer => {
+            let inside = Inside::start(world, &connection).await?;
+            let done = work(&inside.connection).await;
+            inside.stop().await;
+            done
+        }
+        // Whatever is wrong with it shows with the first call.
+        Detection::NexusServer
+        | Detection::OtherService
+        | Detection::Timeout
+        | Detection::Error => work(&connection).await,
+    }
+}
+
+struct Inside {
+    connection: Connection,
+    serving: JoinHandle<()>,
+}
+
+impl Inside {
+    async fn start(world: &World, wanted: &Connection) -> Result<Self, Failed> {
+        let home = wanted.home.clone();
+        Home::prepare(world.fs.as_ref(), &home)?;
+        let base = config::base(world.fs.as_ref(), &home, None)?;
+        let Loaded { config, notices } = config::gather(world, &home, base, Vec::new())?;
+        for notice in notices {
+            output::note(format_args!("warning: {notice}"));
+        }
+        let net = Arc::new(InProcess::new());
+        // The interrupts are for us, and nobody else can reach it, so nobody needs a token.
+        let theirs = World { net: net.clone(), signals: Arc::new(Unheard), ..world.clone() };
+        let settings = Settings {
+            config,
+            logs: LogSettings::in_home(&home),
+            home,
+            access: Access::Everybody,
+            yolo: Yolo::Refused,
+            resume: Resume::WhenAsked,
+        };
+        let server = Server::bind(theirs, settings).await?;
+        let client = NexusClient::new(net, server.address(), None);
+        let client = client.drawing_from(Arc::clone(&world.chance)).named("cli");
+        let serving = tokio::spawn(server.run());
+        Ok(Self { connection: wanted.with(client), serving })
+    }
+
+    /// Lets it close what it has open.
+    async fn stop(self) {
+        let asked = self.connection.client.shutdown_server().await;
+        if asked.is_ok() {
+            // A server that panicked has told so.
+            let _ = timeout(STOP_MAX, self.serving).await;
+        }
+    }
+}
+
+/// Signals that never come.
+struct Unheard;
+
+impl Signals for Unheard {
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}

@@ -1,0 +1,62 @@
+//! A wrong command line, told. What is unknown gets one line with what was probably meant; for all
+//! else clap's own words are good.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::{Arguments, output};
+use crate::config::words::meant;
+
+const USAGE: u8 = 2;
+
+/// Tells what clap has to say: help, the version, or what is wrong.
+pub fn told(error: &clap::Error) -> ExitCode {
+    let unknown = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            Some(("command", ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand))
+        }
+        ErrorKind::UnknownArgument => {
+            Some(("argument", ContextKind::InvalidArg, ContextKind::SuggestedArg))
+        }
+        _ => None,
+    };
+    match unknown {
+        Some((what, given, suggested)) => {
+            let given = first(error, given).unwrap_or_default();
+            let known = first(error, suggested).or_else(|| nearest_command(&given));
+            let hint = match known {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => "see --help".to_owned(),
+            };
+            output::note(format_args!("error: unknown {what} `{}`; {hint}", output::plain(&given)));
+        }
+        None => {
+            // Whoever closed stdout or stderr does not want to know.
+            let _ = error.print();
+        }
+    }
+    // Of a usage error 2, of help and version 0.
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// The command that was probably meant, of those that can stand where this word does.
+fn nearest_command(given: &str) -> Option<String> {
+    let mut command = Arguments::command();
+    for word in std::env::args_os().skip(1) {
+        let found = word.to_str().and_then(|word| command.find_subcommand(word)).cloned();
+        command = found.unwrap_or(command);
+    }
+    let known = command.get_subcommands().filter(|known| !known.is_hide_set());
+    let names: Vec<&str> = known.map(clap::Command::get_name).collect();
+    meant(given, &names).map(str::to_owned)
+}
+
+fn first(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    }
+}

@@ -1,0 +1,219 @@
+//! `rpc watch` and `trace`: events as they happen, for people, or as lines of JSON for programs.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::{Instant, timeout};
+
+use super::Failed;
+use super::connection::{Connection, Flags, failed};
+use super::output::{self, Reader};
+use super::view::{Colours, View};
+use crate::client::{ClientError, Events};
+use crate::event::{Event, Seq, What};
+use crate::id::AgentId;
+use crate::world::World;
+
+/// A server that is away for this long does not come back.
+const AWAY_MAX: Duration = Duration::from_mins(1);
+/// Kept events come without a pause; who reads only those waits no longer than this for the last.
+const QUIET_MAX: Duration = Duration::from_secs(2);
+
+/// Shows what an agent does, or all of them, until it is interrupted
+///
+/// A lost server is tried again for a minute, and what was missed is shown.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    nexus3 rpc watch\n  \
+    nexus3 rpc watch scout --after 0\n  \
+    nexus3 rpc watch --json | head -3")]
+pub struct Watch {
+    /// Its id [default: everybody]
+    agent: Option<AgentId>,
+    /// Begins after this event: 0 shows all that is kept [default: with what happens now]
+    #[arg(long, value_name = "SEQ")]
+    after: Option<Seq>,
+}
+
+/// Shows what an agent and its children did
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  nexus3 trace scout\n  nexus3 trace scout --follow")]
+pub struct Trace {
+    #[command(flatten)]
+    server: Flags,
+    /// Its id
+    agent: AgentId,
+    /// Goes on with what happens, until it is interrupted
+    #[arg(long)]
+    follow: bool,
+}
+
+impl Watch {
+    pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
+        let events = connection.client.events(self.agent.as_ref(), self.after);
+        Watching::new(connection, events, Whom::All, None).of(self.agent).run().await.map(|_| ())
+    }
+}
+
+impl Trace {
+    pub async fn run(self, world: &World) -> Result<(), Failed> {
+        let connection = self.server.connect(world)?;
+        let client = &connection.client;
+        let newest = connection.answered(client.newest_event().await).await?;
+        let agents = connection.answered(client.list_agents().await).await?.agents;
+        let mut family = BTreeSet::from([self.agent.clone()]);
+        // They stand in order of creation: a child after its parent.
+        for agent in &agents {
+            if agent.parent_agent_id.as_ref().is_some_and(|parent| family.contains(parent)) {
+                family.insert(agent.agent_id.clone());
+            }
+        }
+        let until = (!self.follow).then_some(newest);
+        let events = client.events(None, Some(0));
+        let shown = Watching::new(&connection, events, Whom::Family(family), until).run().await?;
+        let known = agents.iter().any(|agent| agent.agent_id == self.agent);
+        match shown {
+            Shown::Nothing if !known => Err(connection.no_agent(&self.agent).await),
+            Shown::Nothing | Shown::Something => Ok(()),
+        }
+    }
+}
+
+/// Whose events are shown.
+enum Whom {
+    All,
+    Family(BTreeSet<AgentId>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Something,
+}
+
+struct Watching<'a> {
+    connection: &'a Connection,
+    events: Events,
+    whom: Whom,
+    /// The last event of those who do not follow.
+    until: Option<Seq>,
+    view: View,
+    /// Whose stream it is, where it is not everybody's.
+    agent: Option<AgentId>,
+    /// Since when the server is away.
+    away: Option<Instant>,
+}
+
+impl<'a> Watching<'a> {
+    fn new(connection: &'a Connection, events: Events, whom: Whom, until: Option<Seq>) -> Self {
+        let view = View::new(width(), colours(connection));
+        Self { connection, events, whom, until, view, agent: None, away: None }
+    }
+
+    fn of(mut self, agent: Option<AgentId>) -> Self {
+        self.agent = agent;
+        self
+    }
+
+    async fn run(mut self) -> Result<Shown, Failed> {
+        let mut shown = Shown::Nothing;
+        if self.until == Some(0) {
+            return Ok(shown);
+        }
+        while let Some(event) = self.next().await {
+            let event = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    self.missed(error)?;
+                    continue;
+                }
+            };
+            self.away = None;
+            let last = self.until.is_some_and(|until| event.seq.is_none_or(|seq| seq >= until));
+            if self.whom.takes(&event) {
+                shown = Shown::Something;
+                if self.show(&event) == Reader::Gone {
+                    break;
+                }
+            }
+            if last {
+                break;
+            }
+        }
+        Ok(shown)
+    }
+
+    async fn next(&mut self) -> Option<Result<Event, ClientError>> {
+        match self.until {
+            None => self.events.next().await,
+            Some(_) => timeout(QUIET_MAX, self.events.next()).await.unwrap_or(None),
+        }
+    }
+
+    fn show(&mut self, event: &Event) -> Reader {
+        if self.connection.as_json() {
+            return output::text(&(event.json() + "\n"));
+        }
+        match self.view.on(event) {
+            nothing if nothing.is_empty() => Reader::There,
+            text => output::text(&text),
+        }
+    }
+
+    /// A server that was there may come back, with another token; one that never was is told at once.
+    fn missed(&mut self, error: ClientError) -> Result<(), Failed> {
+        let began = self.away.is_none();
+        let away = *self.away.get_or_insert_with(Instant::now);
+        let over = match &error {
+            ClientError::Refused { .. } => !error.is_authentication(),
+            ClientError::NoServer { .. }
+            | ClientError::Timeout { .. }
+            | ClientError::Protocol { .. }
+            | ClientError::Rpc { .. }
+            | ClientError::Unnamed => false,
+        };
+        if over || !self.events.has_opened() || away.elapsed() > AWAY_MAX {
+            return Err(failed(error));
+        }
+        if began {
+            output::note(format_args!("lost the server ({error}); trying again"));
+        }
+        if error.is_authentication() {
+            let client = self.connection.again()?.client;
+            let after = self.events.cursor();
+            self.events = client.events(self.agent.as_ref(), after).after_a_loss();
+        }
+        Ok(())
+    }
+}
+
+impl Whom {
+    fn takes(&mut self, event: &Event) -> bool {
+        let Self::Family(family) = self else {
+            return true;
+        };
+        let Some(agent) = &event.agent_id else {
+            return true;
+        };
+        if let What::AgentCreated { parent_agent_id } | What::AgentRestored { parent_agent_id } =
+            &event.what
+            && parent_agent_id.as_ref().is_some_and(|parent| family.contains(parent))
+        {
+            family.insert(agent.clone());
+        }
+        family.contains(agent)
+    }
+}
+
+/// The columns of the terminal that is written to.
+fn width() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(size.0.0))
+}
+
+fn colours(connection: &Connection) -> Colours {
+    let refused = connection.world.environment.var("NO_COLOR").is_some_and(|no| !no.is_empty());
+    if refused || !std::io::stdout().is_terminal() { Colours::Off } else { Colours::On }
+}

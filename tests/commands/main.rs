@@ -1,0 +1,22 @@
+//! The commands that talk to a server, as people and scripts use them: the built program, on the demo
+//! model or one that a test plays.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "these tests run the program, so they use the machine as a shell does, and fail with it"
+)]
+
+#[path = "../cli_support/mod.rs"]
+mod support;
+
+mod agents;
+mod interrupted;
+mod live;
+mod model;
+mod odd;
+mod once;
+mod ports;
+mod readme;
+mod unknown;
