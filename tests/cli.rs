@@ -117,7 +117,7 @@ fn without_a_server_the_exit_code_is_three() {
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     assert_eq!(run(home.path(), &["rpc", "detect", "--port", &port]), ran(1, "no_server\n", ""));
-    let listed = run(home.path(), &["rpc", "list", "--port", &port]);
+    let listed = run(home.path(), &["rpc", "list", "--no-start", "--port", &port]);
     assert_eq!((listed.code, listed.stdout.as_str()), (3, ""));
     let lines: Vec<&str> = listed.stderr.lines().collect();
     assert_eq!(lines[0], format!("error: no server answers at 127.0.0.1:{port}"));

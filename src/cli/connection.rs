@@ -75,7 +75,9 @@ impl Flags {
     pub fn connect(&self, world: &World) -> Result<Connection, Failed> {
         let (address, home) = (self.address(), self.home(world)?);
         let token = self.token(world, address.port())?;
-        let client = NexusClient::on(world, address, token).named("cli");
+        let (flags, there) = (self.clone(), world.clone());
+        let find = move || flags.token(&there, address.port()).ok().flatten();
+        let client = NexusClient::on(world, address, token).named("cli").renewing(find);
         Ok(Connection { world: world.clone(), home, client, flags: self.clone() })
     }
 }

@@ -1,8 +1,13 @@
 //! The command line: one file per subcommand. Outside the server: it may use the machine.
 //! Results go to stdout, everything else to stderr.
 
-#![expect(clippy::disallowed_types, reason = "the command line runs on the real machine only")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the command line runs on the real machine only"
+)]
 
+mod background;
 mod connection;
 mod inside;
 mod output;
@@ -23,10 +28,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use futures_util::future::LocalBoxFuture;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::world::World;
 use crate::world::real::{SUPERVISOR_COMMAND, supervise};
-use crate::world::{BoxFuture, World};
 
 /// How many threads may hold blocking work at once.
 const BLOCKING_THREADS_MAX: usize = 16;
@@ -130,7 +136,7 @@ fn ended(runtime: Runtime, command: Command) -> ExitCode {
 async fn run(command: Command) -> Result<(), Failed> {
     let world = crate::world::real::world()?;
     let signals = Arc::clone(&world.signals);
-    let interruptible: BoxFuture<'_, Result<(), Failed>> = match command {
+    let interruptible: LocalBoxFuture<'_, Result<(), Failed>> = match command {
         Command::Serve(arguments) => return Box::pin(serve::run(world, arguments)).await,
         // It takes every interrupt itself: what it has made has to go.
         Command::Run(arguments) => return Box::pin(arguments.run(&world)).await,

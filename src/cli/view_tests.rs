@@ -83,7 +83,7 @@ fn lines_fit_a_narrow_terminal() {
     let [begun, done] = tool("scout");
     let shown = seen(Some(40), &[started("scout", &"long ".repeat(50)), begun, done]);
     assert!(shown.lines().all(|line| line.chars().count() <= 40), "{shown}");
-    assert_eq!(shown.lines().nth(1), Some("scout: → read_file {\"path\":\"a/rather/l…"));
+    assert_eq!(shown.lines().nth(1), Some("scout: → read_file {\"path\":\"a/rather/lo…"));
     // Even where there is no room at all.
     seen(Some(1), &[started("scout", "x")]);
 }

@@ -53,7 +53,7 @@ pub struct Trace {
 impl Watch {
     pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
         let events = connection.client.events(self.agent.as_ref(), self.after);
-        Watching::new(connection, events, Whom::All, None).of(self.agent).run().await.map(|_| ())
+        Watching::new(connection, events, Whom::All, None).run().await.map(|_| ())
     }
 }
 
@@ -100,8 +100,6 @@ struct Watching<'a> {
     /// The last event of those who do not follow.
     until: Option<Seq>,
     view: View,
-    /// Whose stream it is, where it is not everybody's.
-    agent: Option<AgentId>,
     /// Since when the server is away.
     away: Option<Instant>,
 }
@@ -109,12 +107,7 @@ struct Watching<'a> {
 impl<'a> Watching<'a> {
     fn new(connection: &'a Connection, events: Events, whom: Whom, until: Option<Seq>) -> Self {
         let view = View::new(width(), colours(connection));
-        Self { connection, events, whom, until, view, agent: None, away: None }
-    }
-
-    fn of(mut self, agent: Option<AgentId>) -> Self {
-        self.agent = agent;
-        self
+        Self { connection, events, whom, until, view, away: None }
     }
 
     async fn run(mut self) -> Result<Shown, Failed> {
@@ -162,28 +155,16 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// A server that was there may come back, with another token; one that never was is told at once.
+    /// A server that was there may come back; one that never was is told at once.
     fn missed(&mut self, error: ClientError) -> Result<(), Failed> {
         let began = self.away.is_none();
         let away = *self.away.get_or_insert_with(Instant::now);
-        let over = match &error {
-            ClientError::Refused { .. } => !error.is_authentication(),
-            ClientError::NoServer { .. }
-            | ClientError::Timeout { .. }
-            | ClientError::Protocol { .. }
-            | ClientError::Rpc { .. }
-            | ClientError::Unnamed => false,
-        };
-        if over || !self.events.has_opened() || away.elapsed() > AWAY_MAX {
+        let refused = matches!(error, ClientError::Refused { .. });
+        if refused || !self.events.has_opened() || away.elapsed() > AWAY_MAX {
             return Err(failed(error));
         }
         if began {
             output::note(format_args!("lost the server ({error}); trying again"));
-        }
-        if error.is_authentication() {
-            let client = self.connection.again()?.client;
-            let after = self.events.cursor();
-            self.events = client.events(self.agent.as_ref(), after).after_a_loss();
         }
         Ok(())
     }

@@ -93,13 +93,6 @@ impl Events {
         self.cursor
     }
 
-    /// Takes the place of a stream that was lost: the first attempt is not made at once.
-    #[must_use]
-    pub fn after_a_loss(mut self) -> Self {
-        (self.attempts, self.opened) = (1, true);
-        self
-    }
-
     /// Whether there was a stream: an error is then a loss.
     pub fn has_opened(&self) -> bool {
         self.opened

@@ -44,6 +44,8 @@ use crate::rpc::method::{Call, Method, Scope};
 use crate::rpc::wire::ErrorObject;
 use crate::world::{Chance, Net, World};
 
+type Renewal = dyn Fn() -> Option<SecretString> + Send + Sync;
+
 #[derive(Clone)]
 pub struct NexusClient {
     net: Arc<dyn Net>,
@@ -52,6 +54,8 @@ pub struct NexusClient {
     name: String,
     /// Where request ids come from.
     chance: Option<Arc<dyn Chance>>,
+    /// Finds the token of a server that was started again.
+    renewal: Option<Arc<Renewal>>,
     /// What every request says besides: later ones replace earlier ones of the same name.
     headers: Vec<(String, String)>,
 }
@@ -110,13 +114,23 @@ impl NexusClient {
     /// A client that names no message by itself.
     pub fn new(net: Arc<dyn Net>, address: SocketAddr, token: Option<SecretString>) -> Self {
         let name = "client".to_owned();
-        Self { net, address, token, name, chance: None, headers: Vec::new() }
+        Self { net, address, token, name, chance: None, renewal: None, headers: Vec::new() }
     }
 
     /// Draws the ids of messages that have none.
     #[must_use]
     pub fn drawing_from(mut self, chance: Arc<dyn Chance>) -> Self {
         self.chance = Some(chance);
+        self
+    }
+
+    /// Looks for the token again where it is refused: every start of a server has another.
+    #[must_use]
+    pub fn renewing(
+        mut self,
+        find: impl Fn() -> Option<SecretString> + Send + Sync + 'static,
+    ) -> Self {
+        self.renewal = Some(Arc::new(find));
         self
     }
 
@@ -217,7 +231,26 @@ impl NexusClient {
         request: http::request::Builder,
         body: String,
     ) -> Result<(Parts, Arriving), ClientError> {
-        let request = self.prepare(request, body)?;
+        let mut request = self.prepare(request, body)?;
+        let (head, arriving) = Box::pin(self.open_once(request.clone())).await?;
+        let refused = matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let renewed = self.renewal.as_ref().filter(|_| refused).and_then(|find| find());
+        let same = |token: &SecretString| {
+            self.token.as_ref().is_some_and(|used| used.expose_secret() == token.expose_secret())
+        };
+        match renewed.filter(|token| !same(token)).and_then(|token| bearer(&token)) {
+            None => Ok((head, arriving)),
+            Some(bearer) => {
+                request.headers_mut().insert(AUTHORIZATION, bearer);
+                Box::pin(self.open_once(request)).await
+            }
+        }
+    }
+
+    async fn open_once(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(Parts, Arriving), ClientError> {
         let stream = timeout(CLIENT_CONNECT_MAX, self.net.connect(self.address))
             .await
             .map_err(|_| self.timed_out())?
@@ -257,4 +290,9 @@ impl NexusClient {
     fn protocol(&self, what: String) -> ClientError {
         ClientError::Protocol { address: self.address, what }
     }
+}
+
+/// The header that shows a token; `None` where it has bytes that no header may have.
+fn bearer(token: &SecretString) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("Bearer {}", token.expose_secret())).ok()
 }

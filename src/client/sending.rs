@@ -1,7 +1,6 @@
 //! One message and what becomes of it, also over a lost connection or a restart of the server. It has a
 //! name, by which it can be asked for and said again: the server runs one turn for one name.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -61,8 +60,8 @@ impl NexusClient {
     }
 
     async fn say(&self, agent: &AgentId, params: &SendParams, id: &RequestId) -> Known {
-        let answer = pin!(self.call::<call::Send>(Some(agent), params));
-        let asked = pin!(self.ask(agent, id, CLIENT_ASK_AFTER));
+        let answer = Box::pin(self.call::<call::Send>(Some(agent), params));
+        let asked = Box::pin(self.ask(agent, id, CLIENT_ASK_AFTER));
         let answer = tokio::select! {
             // An answer that has come is better than one that was asked for.
             biased;

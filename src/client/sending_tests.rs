@@ -141,3 +141,17 @@ async fn a_message_never_goes_without_a_name() {
     let (_, body) = stage.asked.recv().await.unwrap();
     assert_eq!(body["params"]["request_id"], "1111111111111111");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_with_another_token_is_asked_with_that() {
+    let plays = vec![Play::Status(403), Play::Result(completed()), Play::Status(403)];
+    let mut stage = Stage::of(plays).await;
+    let client = stage.client.clone().renewing(|| Some("nxk_new".to_owned().into()));
+    assert_eq!(content(client.send(&agent(), &params()).await), "done");
+    assert_eq!(stage.asked(), ["send", "send"]);
+    // One that is refused like the last is not tried again and again.
+    let same = stage.client.clone().renewing(|| None);
+    let refused = same.send(&agent(), &params()).await;
+    assert!(matches!(refused, Err(ClientError::Refused { .. })), "{refused:?}");
+    assert_eq!(stage.asked(), ["send"]);
+}

@@ -12,6 +12,7 @@
 mod support;
 
 mod agents;
+mod background;
 mod interrupted;
 mod live;
 mod model;

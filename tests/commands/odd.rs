@@ -43,7 +43,8 @@ fn bytes_that_are_no_text_are_refused_as_arguments() {
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{words:?}");
     }
     // A path may be anything.
-    let listed = finished(program(home.path()).args(["rpc", "list", "--home"]).arg(bytes));
+    let listed =
+        finished(program(home.path()).args(["rpc", "list", "--no-start", "--home"]).arg(bytes));
     assert_eq!(listed.code, 3, "{listed:?}");
 }
 

@@ -3,9 +3,10 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::background::Start;
 use crate::cli::connection::Connection;
 use crate::cli::{Failed, output, waiting};
-use crate::client::ClientError;
+use crate::client::{ClientError, NexusClient};
 use crate::id::AgentId;
 use crate::rpc::method::{
     AgentEntry, AgentStatus, AgentSummary, CreateAgentParams, DestroyAgentParams, InitialResponse,
@@ -13,19 +14,26 @@ use crate::rpc::method::{
 };
 
 /// Lists the agents
+///
+/// Where no server runs, one is started in the background.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  nexus3 rpc list --json")]
-pub struct List {}
+pub struct List {
+    #[command(flatten)]
+    start: Start,
+}
 
 impl List {
     pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
-        let list = connection.answered(connection.client.list_agents().await).await?;
+        let list = self.start.call(connection, async |client| client.list_agents().await).await?;
         connection.show(&list, || table(&list.agents));
         Ok(())
     }
 }
 
 /// Creates an agent and prints its id
+///
+/// Where no server runs, one is started in the background.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     nexus3 rpc create scout --cwd src\n  \
@@ -67,6 +75,8 @@ pub struct Create {
     /// Waits for the answer and prints it
     #[arg(long, requires = "initial_message")]
     wait_for_initial_response: bool,
+    #[command(flatten)]
+    start: Start,
 }
 
 // No doc comment: clap would take it for the help of the whole command.
@@ -88,10 +98,11 @@ struct LimitFlags {
 
 impl Create {
     pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
-        let params = self.params();
-        let creating = connection.client.create_agent(&params);
-        let created = waiting::shown("waiting for its first answer", creating).await;
-        let created = connection.answered(created).await?;
+        let (params, start) = self.params();
+        let create = async |client: &NexusClient| {
+            waiting::shown("waiting for its first answer", client.create_agent(&params)).await
+        };
+        let created = start.call(connection, create).await?;
         connection.show(&created, || created.agent_id.to_string());
         match &created.response {
             None => Ok(()),
@@ -104,11 +115,11 @@ impl Create {
         }
     }
 
-    fn params(self) -> CreateAgentParams {
+    fn params(self) -> (CreateAgentParams, Start) {
         let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
         let LimitFlags { max_agents, max_turns, max_tokens, deadline_s } = self.limits;
         let limits = Limits { max_agents, max_turns, max_tokens, deadline_s };
-        CreateAgentParams {
+        let params = CreateAgentParams {
             agent_id: self.position.or(self.agent_id),
             preset: self.preset,
             system_prompt: self.system_prompt,
@@ -120,7 +131,8 @@ impl Create {
             initial_message: self.initial_message,
             wait_for_initial_response: self.wait_for_initial_response.then_some(true),
             limits: Some(limits).filter(|limits| !limits.is_none()),
-        }
+        };
+        (params, self.start)
     }
 }
 
