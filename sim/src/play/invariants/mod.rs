@@ -139,7 +139,7 @@ impl Invariants {
             Box::new(confirmations::NothingPending),
             Box::new(confirmations::OneWinner),
             Box::new(confirmations::StaysDecided),
-            Box::new(targets::Targets),
+            Box::new(targets::Targets::new(scenario)),
             Box::new(schema::Schema::new()),
         ];
         Self { checks, found: Vec::new() }
