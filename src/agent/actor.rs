@@ -28,6 +28,7 @@ use super::renaming::{RenameReply, Renaming};
 use super::requests::{AcceptReply, Known, Requests, State};
 use super::retirement::Retirement;
 use super::shown::Shown;
+use super::spending::LateCosts;
 use super::tokens::Encoding;
 use super::turn::{Effect, Input, Stop, Turn};
 use super::work::Report;
@@ -99,6 +100,8 @@ pub struct Agent {
     pub(super) standing: Standing,
     /// What it may still use.
     pub(super) account: Account,
+    /// What answers have cost that were cut off, once that is counted.
+    pub(super) late: LateCosts,
     pub(super) published: Arc<ArcSwap<Status>>,
 }
 
@@ -108,6 +111,8 @@ pub(super) struct Running {
     pub(super) turn: Turn,
     /// Characters of its text that were streamed.
     streamed: usize,
+    /// Whether what was said last is paid for.
+    is_paid: bool,
     /// Where in the conversation this turn begins.
     first_message: usize,
     /// The turn's own channel: it ends with the turn, so nothing late reaches the next one.
@@ -169,6 +174,7 @@ impl Agent {
             should_shutdown: false,
             standing: past.standing,
             account,
+            late: LateCosts::new(),
             published: Arc::new(ArcSwap::from_pointee(nothing_yet)),
         };
         agent.publish();
@@ -200,6 +206,7 @@ impl Agent {
                     }
                 }
                 summary = Compacting::ended(&mut self.compacting) => self.on_summed_up(summary),
+                tokens = self.late.counted() => self.on_summary_charged(tokens),
                 () = at(deadline) => self.on_deadline(),
             }
             self.start_next();
@@ -298,11 +305,15 @@ impl Agent {
     fn on_report(&mut self, report: Report) {
         match report {
             Report::Live(what) => self.tell(&what),
-            Report::Charged(tokens) => self.on_charged(tokens),
+            Report::Charged(tokens) => {
+                self.running.as_mut().expect("a turn is charged while it runs").is_paid = true;
+                self.on_charged(tokens);
+            }
             Report::Input(Input::Text(text)) => {
                 let running = self.running.as_mut().expect("text belongs to the running turn");
                 let offset = running.streamed;
                 running.streamed += text.chars().count();
+                running.is_paid = false;
                 self.tell(&What::ContentChunk { text: text.clone(), offset });
                 self.on_input(Input::Text(text));
             }
@@ -318,8 +329,14 @@ impl Agent {
     }
 
     pub(super) fn on_input(&mut self, input: Input) {
-        let effects = self.turn().on(input);
+        let running = self.running.as_mut().expect("a turn runs");
+        // Whoever streams an answer charges for it, unless it is cut off.
+        let is_cut = matches!(input, Input::Stop(_)) && !running.is_paid;
+        let effects = running.turn.on(input);
         self.perform(effects);
+        if is_cut {
+            self.pay_for_cut_answer();
+        }
     }
 
     fn turn(&mut self) -> &mut Turn {
@@ -352,6 +369,7 @@ impl Agent {
             deadline,
             turn,
             streamed: 0,
+            is_paid: true,
             first_message,
             work,
             reports,

@@ -52,6 +52,11 @@ impl Agent {
                 self.workplace.nothing_runs().await;
             };
             let _ = timeout(DESTROY_WAIT_MAX, ended).await;
+            // It is written with the agent's end, or with whatever it does next.
+            let rest = self.late.rest();
+            if rest > 0 {
+                self.account.charge(rest);
+            }
         }
         for reply in waiting {
             let _ = reply.send(());

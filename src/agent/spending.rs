@@ -1,16 +1,21 @@
 //! How an agent keeps to its limits: what it refuses, when it stops, and what is charged for an answer.
 //! The rules are `policy::budget`; here is where they are met.
 
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Shared;
 use super::account::Metered;
 use super::actor::Agent;
+use super::counting::{self, Countable};
 use super::handle::CompactError;
 use super::outbox::{Entry, Then};
 use super::outcome::{Failure, Outcome};
 use super::tokens::Encoding;
 use super::turn::{Input, Stop};
+use crate::limits::WORK_QUEUE_MAX;
 use crate::message::{Message, Usage};
 use crate::policy::budget::Exceeded;
 use crate::provider::ModelRequest;
@@ -47,7 +52,49 @@ impl Meter {
     }
 }
 
+/// What answers have cost that nobody streams to their end any more. Counting takes its time, and their
+/// turns are over by then.
+pub struct LateCosts {
+    sender: mpsc::Sender<u64>,
+    counted: mpsc::Receiver<u64>,
+}
+
+impl LateCosts {
+    pub fn new() -> Self {
+        let (sender, counted) = mpsc::channel(WORK_QUEUE_MAX);
+        Self { sender, counted }
+    }
+
+    /// Waits for the next. Dropping the future loses nothing.
+    pub async fn counted(&mut self) -> u64 {
+        self.counted.recv().await.expect("the agent itself holds a sender")
+    }
+
+    /// Those that nobody has taken.
+    pub fn rest(&mut self) -> u64 {
+        std::iter::from_fn(|| self.counted.try_recv().ok()).sum()
+    }
+}
+
 impl Agent {
+    /// An answer that was cut off had its price, too: who cancels before the end would have it for nothing.
+    pub(super) fn pay_for_cut_answer(&mut self) {
+        if self.account.metered() == Metered::No {
+            return;
+        }
+        let what = Countable {
+            model: self.model.clone(),
+            preamble: Arc::clone(&self.preamble),
+            messages: self.conversation.tokens(Encoding::of(&self.model.id)),
+        };
+        let (blocking, to) = (Arc::clone(&self.shared.world.blocking), self.late.sender.clone());
+        self.workplace.beside(async move {
+            let cost = counting::count(blocking.as_ref(), what).await.total();
+            // An agent that has left owes nothing any more.
+            let _ = to.send(cost).await;
+        });
+    }
+
     /// The running turn has had an answer, of which this was the price. If nothing is left, it is the
     /// last one.
     pub(super) fn on_charged(&mut self, tokens: u64) {
@@ -57,7 +104,8 @@ impl Agent {
         }
     }
 
-    /// A summary that somebody asked for had its price, too.
+    /// What had its price after its turn, or without one: a summary that somebody asked for, an answer
+    /// that was cut off.
     pub(super) fn on_summary_charged(&mut self, tokens: u64) {
         self.account.charge(tokens);
         let writes: Vec<_> = self.account.due().into_iter().collect();

@@ -129,6 +129,11 @@ impl Workplace {
         self.mandate.load_full()
     }
 
+    /// Does something that is the agent's own and that it does not wait for, unless it goes.
+    pub fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(work);
+    }
+
     /// Waits until nothing is left of what a call has started beside itself: a program, a turn of another
     /// agent that it waited for. Calls end these when nobody waits for them, but that takes its time.
     pub async fn nothing_runs(&self) {
