@@ -163,6 +163,7 @@ impl Server {
         let records = Records::open(&world, home.path(), &config, logs.clone()).await?;
         tell(&records.opened);
         let pool = Pool::new(world.clone(), &config, models, ground, records)?;
+        pool.tidy_sessions();
         if resume == Resume::AtStart {
             for (id, error) in pool.restore_all().await {
                 tracing::warn!(agent = %id, error = &error as &dyn Error, "cannot be resumed");
@@ -256,6 +257,7 @@ impl Server {
             }
         };
         self.pool.wind_down(grace).await;
+        self.pool.finish_exports().await;
         // Every stream has its last event before its connection is asked to end.
         self.pool.hub().stop();
         close.cancel();

@@ -10,6 +10,7 @@ mod confirmations; // which can be answered, and who wins
 mod confirming; // a call
 mod context;
 mod conversation;
+mod exports; // who has something new to save
 mod counting;
 mod handle;
 mod journal;
@@ -41,6 +42,7 @@ pub use context::{
     Automatic, Compacted, CompactionRules, NotCompacted, SUMMARY_TASK, When, summary_message,
 };
 pub use conversation::Remembered;
+pub use exports::{ExportJob, Exports};
 pub use handle::{
     Accepted, AgentHandle, Cancelled, CompactError, Context, Family, Gone, Page, Retire, SendError,
     SendRequest, Status, Unanswered,
@@ -113,6 +115,7 @@ pub struct Shared {
     pub secrets: Secrets,
     pub tables: Tables,
     pub accounts: Arc<Accounts>,
+    pub exports: Exports,
 }
 
 impl Shared {

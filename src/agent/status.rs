@@ -35,8 +35,17 @@ impl Agent {
             halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
             last_action_at: self.standing.last_action_at.clone(),
         };
-        if **self.published.load() != status {
-            self.published.store(Arc::new(status));
+        let before = self.published.load_full();
+        if *before == status {
+            return;
+        }
+        let is_other = before.settled_count != status.settled_count
+            || before.model != status.model
+            || before.preamble != status.preamble
+            || before.permissions != status.permissions;
+        self.published.store(Arc::new(status));
+        if is_other {
+            self.shared.exports.changed(self.facts.number);
         }
     }
 }

@@ -95,10 +95,12 @@ impl Service {
         // would follow.
         match agent {
             Some(agent) if presence == Presence::Here && !self.rpc.has_agent(agent) => {
-                Ok(Opening::Left(agent.clone()))
+                return Ok(Opening::Left(agent.clone()));
             }
-            Some(_) | None => Ok(Opening::Open(events)),
+            Some(agent) if caller.is_terminal() => self.rpc.follow(agent).await,
+            Some(_) | None => {}
         }
+        Ok(Opening::Open(events))
     }
 
     async fn presence(
@@ -107,7 +109,7 @@ impl Service {
         scope: &Scope,
         cursor: &Result<Option<Seq>, CursorError>,
     ) -> Result<Presence, Refusal> {
-        match self.rpc.find_agent(agent).await {
+        match self.rpc.find_on_record(agent).await {
             Ok(_) => return Ok(Presence::Here),
             Err(Missing::Unknown(_)) if matches!(cursor, Ok(Some(_))) => {}
             Err(Missing::Unknown(_)) => return Err(gone(agent)),

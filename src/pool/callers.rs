@@ -9,6 +9,7 @@ use super::{CreateError, Pool};
 use crate::id::{AgentId, IdError};
 use crate::policy::budget::{Exceeded, Reader};
 use crate::policy::{self, PolicyError, Preset, Reason, Refusal, ceiling};
+use crate::session::LAST_SESSION;
 use crate::tool::team::{Act, CreateAgentParams, beyond, refused};
 
 /// The first message of an agent to be.
@@ -28,6 +29,8 @@ pub enum AskError {
     NothingToWaitFor,
     #[error(transparent)]
     Id(#[from] IdError),
+    #[error("Invalid agent id: `{LAST_SESSION}` is reserved")]
+    Reserved,
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -50,6 +53,7 @@ impl NewAgent {
         let id = match params.agent_id.as_deref() {
             None => NewId::Auto,
             Some(".") => NewId::Temp,
+            Some(LAST_SESSION) => return Err(AskError::Reserved),
             Some(text) => NewId::Given(AgentId::parse(text)?),
         };
         let paths = |paths: Vec<String>| paths.into_iter().map(PathBuf::from).collect();

@@ -225,7 +225,7 @@ impl Pool {
     }
 
     /// Takes a reserved place back.
-    fn forget(&self, number: AgentNumber) {
+    pub(super) fn forget(&self, number: AgentNumber) {
         self.registry().remove(number);
         self.shared.accounts.close(number);
     }

@@ -7,7 +7,7 @@ use super::{Children, Pool};
 use crate::agent::{AgentHandle, CancelReason, Retire};
 use crate::event::What;
 use crate::id::AgentId;
-use crate::store::{StoreError, Write};
+use crate::store::{AgentNumber, StoreError, Write};
 
 impl Pool {
     /// Ends an agent; returns all that ended with it, in that order. Empty where there is none.
@@ -62,12 +62,15 @@ impl Pool {
         for agent in agents() {
             agent.retire(Retire::Leave).await;
         }
-        let mut registry = self.registry();
-        for Leaving { number, .. } in &leaving {
-            registry.remove(*number);
-            self.shared.accounts.close(*number);
+        {
+            let mut registry = self.registry();
+            for Leaving { number, .. } in &leaving {
+                registry.remove(*number);
+                self.shared.accounts.close(*number);
+            }
         }
-        drop(registry);
+        let gone: Vec<AgentNumber> = leaving.iter().map(|leaving| leaving.number).collect();
+        self.forget_last(&gone).await;
         // It may have been the last one that had not asked for the end.
         self.stop_if_all_asked();
         let destroyed: Vec<AgentId> = leaving.into_iter().map(|leaving| leaving.id).collect();

@@ -13,6 +13,7 @@ mod records;
 mod registry;
 mod rename;
 mod renaming; // who is called what, as bookkeeping
+mod registry_sessions;
 mod restore;
 mod sessions; // what is done to saved ones
 mod waits;
@@ -35,12 +36,14 @@ use registry::Registry;
 pub use registry::{Children, Listed};
 pub use rename::RenameError;
 pub use restore::RestoreError;
-pub use sessions::{Desk, SessionsError, Upto};
+use sessions::{Desk, export};
+pub use sessions::{ListedSession, LoadRequest, SessionsError, SessionsPage};
 pub use waits::Deadlock;
 
 use crate::activity::Activity;
 use crate::agent::{
-    Accounts, AgentHandle, Automatic, CancelReason, CompactionRules, Retire, Rules, Shared, Tables,
+    Accounts, AgentHandle, Automatic, CancelReason, CompactionRules, Exports, Retire, Rules,
+    Shared, Tables,
 };
 use crate::config::{Config, PermissionsConfig};
 use crate::event::{Event, What};
@@ -107,7 +110,8 @@ impl Pool {
         let Opened { store, residents, budgets, next_number, .. } = opened;
         let accounts = Accounts::restored(budgets, world.clock.now());
         let directory = Directory::new(world.clone(), ground.home.clone());
-        Ok(Arc::new_cyclic(|pool: &Weak<Self>| {
+        let (exports, jobs) = Exports::new();
+        let pool = Arc::new_cyclic(|pool: &Weak<Self>| {
             let shared = Shared {
                 world,
                 activity: Activity::new(),
@@ -127,6 +131,7 @@ impl Pool {
                 secrets: models.secrets().clone(),
                 tables: Tables::default(),
                 accounts: Arc::new(accounts),
+                exports,
             };
             Self {
                 registry: Mutex::new(Registry::new(residents, next_number)),
@@ -143,7 +148,9 @@ impl Pool {
                 turn_timeout: Duration::from_secs_f64(config.turn_timeout),
                 stop: CancellationToken::new(),
             }
-        }))
+        });
+        tokio::spawn(export::export(Arc::downgrade(&pool), jobs));
+        Ok(pool)
     }
 
     /// The agent of this id, if it is in memory.

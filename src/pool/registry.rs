@@ -18,6 +18,8 @@ pub struct Registry<A> {
     next_number: AgentNumber,
     pub waits: Waits,
     stopping: bool,
+    /// The agent that a terminal followed last, as far as this server knows.
+    pub(super) last_session: Option<AgentNumber>,
 }
 
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub(super) struct Entry<A> {
     parent: Option<AgentNumber>,
     pub(super) children: BTreeSet<AgentNumber>,
     /// Whether its session file follows it.
-    exported: Exported,
+    pub(super) exported: Exported,
 }
 
 /// How far an agent is there. Its id is taken in any case.
@@ -103,6 +105,7 @@ impl<A> Registry<A> {
             next_number,
             waits: Waits::default(),
             stopping: false,
+            last_session: None,
         };
         for Resident { number, id, parent, exported, .. } in residents {
             assert!(number < next_number, "no agent has a number that is still to be given");
@@ -126,13 +129,6 @@ impl<A> Registry<A> {
         self.by_id.insert(id.clone(), number);
         let (children, exported) = (BTreeSet::new(), Exported::No);
         self.agents.insert(number, Entry { id, presence, parent, children, exported });
-    }
-
-    /// Notes whether an agent's session file follows it; of one that is gone there is nothing to note.
-    pub fn set_exported(&mut self, number: AgentNumber, exported: Exported) {
-        if let Some(entry) = self.agents.get_mut(&number) {
-            entry.exported = exported;
-        }
     }
 }
 
@@ -404,7 +400,7 @@ impl<A: Clone> Registry<A> {
 }
 
 impl<A> Entry<A> {
-    fn here(&self) -> Option<&A> {
+    pub(super) fn here(&self) -> Option<&A> {
         match &self.presence {
             Presence::Here(agent) => Some(agent),
             Presence::Arriving | Presence::Dormant | Presence::Leaving(_) => None,

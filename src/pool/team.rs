@@ -247,7 +247,10 @@ fn not_sent(error: &SendError, to: &AgentId, reader: Reader) -> String {
 fn not_asked(error: &AskError) -> String {
     match error {
         AskError::Refused(refusal) => refused(refusal),
-        AskError::EmptyMessage | AskError::NothingToWaitFor | AskError::Id(_) => {
+        AskError::EmptyMessage
+        | AskError::NothingToWaitFor
+        | AskError::Id(_)
+        | AskError::Reserved => {
             format!("Invalid arguments for nexus_create: {error}.")
         }
     }

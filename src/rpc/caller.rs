@@ -44,7 +44,15 @@ impl Default for ClientName {
     }
 }
 
+/// What our own terminal calls itself.
+const TERMINAL: &str = "terminal";
+
 impl Caller {
+    /// Whether a person sits there.
+    pub fn is_terminal(&self) -> bool {
+        self.agent.is_none() && self.client.as_str() == TERMINAL
+    }
+
     /// Checks what can be known before the params: whether this method, on `target`, is for the caller.
     pub fn may_call(
         &self,
@@ -115,6 +123,10 @@ fn tool_of(method: Method) -> Option<&'static str> {
         | Method::GetAgentSummaries
         | Method::ShutdownServer
         | Method::PruneSessions
+        | Method::ListSessions
+        | Method::ShowSession
+        | Method::LoadSession
+        | Method::SaveSession
         | Method::Discover
         | Method::GetRequest
         | Method::GetTokens

@@ -3,12 +3,13 @@
 
 use serde_json::json;
 
-use crate::agent::{SendError, outcome};
+use crate::agent::{SendError, Unanswered, outcome};
 use crate::code::ErrorObject;
 use crate::hub::{JournalError, SubscribeError};
 use crate::id::{AgentId, IdError};
 use crate::policy::{PolicyError, Reason, Refusal};
-use crate::pool::{AskError, CreateError, Deadlock};
+use crate::pool::{AskError, CreateError, Deadlock, RestoreError, SessionsError, SetModelError};
+use crate::session::SessionError;
 use crate::store::StoreError;
 
 pub use crate::code::Code;
@@ -58,9 +59,10 @@ impl Code {
 
     pub fn of_ask(error: &AskError) -> ErrorObject {
         match error {
-            AskError::EmptyMessage | AskError::NothingToWaitFor | AskError::Id(_) => {
-                ErrorObject::new(Self::InvalidParams, error.to_string())
-            }
+            AskError::EmptyMessage
+            | AskError::NothingToWaitFor
+            | AskError::Id(_)
+            | AskError::Reserved => ErrorObject::new(Self::InvalidParams, error.to_string()),
             AskError::Refused(refusal) => Self::of_refusal(refusal),
         }
     }
@@ -94,6 +96,69 @@ impl Code {
     /// An agent that was there when the request came, and is not any more.
     pub fn gone(agent: &AgentId) -> ErrorObject {
         ErrorObject::new(Self::InvalidParams, format!("Agent not found: {agent}"))
+    }
+
+    pub fn of_sessions(error: &SessionsError) -> ErrorObject {
+        let told = |code: Self| ErrorObject::new(code, error.to_string());
+        match error {
+            SessionsError::Name(_) | SessionsError::Unknown { .. } => told(Self::InvalidParams),
+            SessionsError::NoAgent { id } => Self::gone(id),
+            SessionsError::AgentTaken { .. } | SessionsError::Busy { .. } => told(Self::Conflict),
+            SessionsError::File(error) => Self::of_session_file(error),
+            SessionsError::Refused(error) => Self::of_create(error),
+            SessionsError::Restore(error) => Self::of_restore(error),
+            SessionsError::Model(error) => Self::of_set_model(error),
+            SessionsError::Storage { source } => Self::of_store(source),
+            SessionsError::Stopping => told(Self::Overloaded),
+        }
+    }
+
+    fn of_session_file(error: &SessionError) -> ErrorObject {
+        let retryable = match error {
+            SessionError::Exists { .. } => {
+                return ErrorObject::new(Self::Conflict, error.to_string());
+            }
+            SessionError::Damaged { .. }
+            | SessionError::Unusable { .. }
+            | SessionError::NotAFile { .. } => false,
+            SessionError::Disk { .. } | SessionError::List { .. } => true,
+        };
+        // The disk's own words are for the log.
+        tracing::warn!(error = error as &dyn std::error::Error, "a session file failed a call");
+        ErrorObject::new(Self::Outside, error.to_string())
+            .with(json!({"kind": "storage", "retryable": retryable}))
+    }
+
+    fn of_restore(error: &RestoreError) -> ErrorObject {
+        match error {
+            RestoreError::Storage { source } => Self::of_store(source),
+            RestoreError::File { source } => Self::of_session_file(source),
+            RestoreError::Refused { source } => Self::of_create(source),
+            RestoreError::Policy { source } => Self::of_policy(source),
+            RestoreError::Model { .. } | RestoreError::NoParent { .. } => {
+                ErrorObject::new(Self::InvalidParams, error.to_string())
+            }
+            RestoreError::Missing | RestoreError::Unreadable => {
+                ErrorObject::new(Self::Outside, error.to_string())
+                    .with(json!({"kind": "storage", "retryable": false}))
+            }
+            RestoreError::Destroyed => ErrorObject::new(Self::Conflict, error.to_string()),
+            RestoreError::Stopping => ErrorObject::new(Self::Overloaded, error.to_string()),
+        }
+    }
+
+    fn of_set_model(error: &SetModelError) -> ErrorObject {
+        match error {
+            SetModelError::Model(_)
+            | SetModelError::DoesNotFit { .. }
+            | SetModelError::Unanswered(Unanswered::Gone) => {
+                ErrorObject::new(Self::InvalidParams, error.to_string())
+            }
+            SetModelError::Unanswered(Unanswered::Storage) => outcome::storage(),
+            SetModelError::Unanswered(Unanswered::Retiring) => {
+                ErrorObject::new(Self::Overloaded, error.to_string())
+            }
+        }
     }
 
     /// What the disk did not take or give.

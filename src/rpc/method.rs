@@ -14,6 +14,10 @@ pub use super::confirmations::{
     ConfirmParams, ConfirmResult, ConfirmationEntry, ListConfirmationsResult,
 };
 pub use super::session_changes::{PruneSessionsParams, PruneSessionsResult};
+pub use super::sessions::{
+    ListSessionsParams, ListSessionsResult, LoadSessionParams, LoadSessionResult,
+    SaveSessionParams, SaveSessionResult, SessionEntry, ShowSessionParams,
+};
 pub use super::settings::{
     ExplainPermissionParams, ExplainPermissionResult, GetModelResult, GetPermissionsResult,
     GetSystemPromptResult, SetCwdParams, SetCwdResult, SetModelParams, SetModelResult,
@@ -28,6 +32,7 @@ pub use crate::pool::told::{
     DestroyAgentResult, InitialResponse, RequestStatus, SendResult, ShutdownServerResult,
     TokenSummary,
 };
+pub use crate::session::SessionFile;
 pub use crate::tool::team::CreateAgentParams;
 
 /// Where a method is called.
@@ -134,6 +139,14 @@ methods! {
         "Stops the server once running turns have ended or their time of grace is over.";
     PruneSessions "prune_sessions": Global, Counted, Refused, PruneSessionsParams => PruneSessionsResult,
         "Removes what is left of agents that are gone: their rows, events and logs.";
+    ListSessions "list_sessions": Global, Counted, Refused, ListSessionsParams => ListSessionsResult,
+        "Lists the sessions that can be loaded, newest first.";
+    ShowSession "show_session": Global, Counted, Refused, ShowSessionParams => SessionFile,
+        "Returns a session as its file has it.";
+    LoadSession "load_session": Global, Counted, Refused, LoadSessionParams => LoadSessionResult,
+        "Makes an agent from a session.";
+    SaveSession "save_session": Global, Counted, Refused, SaveSessionParams => SaveSessionResult,
+        "Saves an agent's session; under its own name the file follows the agent from then on.";
     Discover "rpc.discover": Global, Counted, Allowed, NoParams => OpenRpc,
         "Returns this API as an OpenRPC document.";
     Send "send": Agent, Counted, Decided, SendParams => SendResult,

@@ -13,6 +13,7 @@ mod params;
 mod per_agent;
 mod permissions;
 mod session_changes;
+mod sessions;
 mod settings;
 pub mod wire;
 
@@ -149,8 +150,25 @@ impl Rpc {
     }
 
     /// The agent of this id; one that is only on disk comes back.
-    pub async fn find_agent(&self, id: &AgentId) -> Result<AgentHandle, Missing> {
-        match self.pool.find(id).await {
+    async fn find_agent(&self, id: &AgentId) -> Result<AgentHandle, Missing> {
+        Self::found(id, self.pool.find(id).await)
+    }
+
+    /// The agent of this id; one that is on record comes back, one that only has a session file does not.
+    pub async fn find_on_record(&self, id: &AgentId) -> Result<AgentHandle, Missing> {
+        Self::found(id, self.pool.find_on_record(id).await)
+    }
+
+    /// Notes that a terminal follows an agent.
+    pub async fn follow(&self, id: &AgentId) {
+        self.pool.follow(id).await;
+    }
+
+    fn found(
+        id: &AgentId,
+        found: Result<Option<AgentHandle>, RestoreError>,
+    ) -> Result<AgentHandle, Missing> {
+        match found {
             Ok(Some(agent)) => Ok(agent),
             Ok(None) => Err(Missing::Unknown(Code::gone(id))),
             Err(RestoreError::Stopping) => Err(Missing::Stopping),
@@ -263,6 +281,10 @@ impl Call<'_> {
             Method::GetAgentSummaries => raw(self.summaries(params::read(method, given)?).await),
             Method::ShutdownServer => raw(self.shutdown_server(params::read(method, given)?)),
             Method::PruneSessions => raw(self.prune_sessions(params::read(method, given)?).await?),
+            Method::ListSessions => raw(self.list_sessions(params::read(method, given)?).await?),
+            Method::ShowSession => raw(self.show_session(params::read(method, given)?).await?),
+            Method::LoadSession => raw(self.load_session(params::read(method, given)?).await?),
+            Method::SaveSession => raw(self.save_session(params::read(method, given)?).await?),
             Method::Discover => raw(self.discover(params::read(method, given)?)),
             Method::Send => raw(self.send(agent(), params::read(method, given)?).await?),
             Method::Cancel => raw(self.cancel(agent(), params::read(method, given)?).await?),

@@ -96,7 +96,7 @@ pub enum Provenance {
 /// What lists tell of a session: everything but its conversation.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Summary {
-    schema_version: u64,
+    pub schema_version: u64,
     #[serde(deserialize_with = "read_time")]
     pub created_at: Timestamp,
     #[serde(deserialize_with = "read_time")]

@@ -341,6 +341,9 @@ impl<'a> Director<'a> {
                 if let Done::Answered { answer: Ok(result), .. } = done {
                     let ended = result.get("destroyed").and_then(Value::as_array);
                     let ended = ended.into_iter().flatten().filter_map(Value::as_str);
+                    // A session that is loaded may have taken the place of an agent.
+                    let loaded = result.get("restored").and(result.get("agent_id"));
+                    let ended = ended.chain(loaded.and_then(Value::as_str));
                     self.destroyed.extend(ended.map(str::to_owned));
                     problems.extend(self.save(call, result));
                 }

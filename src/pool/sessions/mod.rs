@@ -2,15 +2,23 @@
 //! together. The database is the truth; a file is what was last exported of it, or what somebody put
 //! there.
 
+mod admit; // an agent from one
 mod desk; // who may do something to them
+pub(super) mod export; // files that follow their agents
+mod last; // what a terminal followed
+mod list;
+mod load;
+mod resume; // files of agents that come back
 mod save;
 mod snapshot; // what would be saved
 
 pub use desk::Desk;
-pub use snapshot::Upto;
+pub use export::Targets;
+pub use list::{ListedSession, SessionsPage};
+pub use load::LoadRequest;
 
 use super::create::CreateError;
-use super::{Pool, RestoreError};
+use super::{Pool, RestoreError, SetModelError};
 use crate::id::AgentId;
 use crate::session::{Directory, NameError, SessionError};
 use crate::store::StoreError;
@@ -33,8 +41,10 @@ pub enum SessionsError {
     /// Of what a session says an agent would be.
     #[error(transparent)]
     Refused(#[from] CreateError),
-    #[error("it cannot be brought back: {source}")]
-    Restore { source: RestoreError },
+    #[error(transparent)]
+    Restore(RestoreError),
+    #[error(transparent)]
+    Model(#[from] SetModelError),
     #[error("the session cannot be read or written")]
     Storage {
         #[source]
@@ -54,7 +64,15 @@ impl From<RestoreError> for SessionsError {
     fn from(source: RestoreError) -> Self {
         match source {
             RestoreError::Stopping => Self::Stopping,
-            source => Self::Restore { source },
+            RestoreError::File { source } => Self::File(source),
+            RestoreError::Refused { source } => Self::Refused(source),
+            RestoreError::Storage { source } => Self::Storage { source },
+            RestoreError::Policy { source } => Self::Refused(source.into()),
+            RestoreError::Model { source } => Self::Refused(source.into()),
+            source @ (RestoreError::Missing
+            | RestoreError::Unreadable
+            | RestoreError::NoParent { .. }
+            | RestoreError::Destroyed) => Self::Restore(source),
         }
     }
 }
@@ -64,6 +82,11 @@ fn near(nearest: Option<&str>) -> String {
 }
 
 impl Pool {
+    /// Removes what a server that died was about to put in place.
+    pub fn tidy_sessions(&self) {
+        self.directory.tidy();
+    }
+
     /// Does something with session files, off the async threads.
     pub(super) async fn with_files<T: Send + 'static>(
         &self,

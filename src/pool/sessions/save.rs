@@ -20,10 +20,9 @@ impl Pool {
     ) -> Result<SessionName, SessionsError> {
         let agent =
             self.find(id).await?.ok_or_else(|| SessionsError::NoAgent { id: id.clone() })?;
-        let name = match name {
-            Some(name) => name,
-            None => SessionName::of(id)?,
-        };
+        // A temporary agent becomes what its session is called, and so cannot be saved under its id.
+        let own = SessionName::of(id)?;
+        let name = name.unwrap_or(own);
         let (pool, saved) = (Arc::clone(self), name.clone());
         // What has begun is finished even if the caller goes away.
         let save = tokio::spawn(async move {

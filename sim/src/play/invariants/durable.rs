@@ -2,11 +2,13 @@
 //! claimed. What clients were told is held against the database that the server has left.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use nexus3::limits::REQUESTS_KEPT_MAX;
 use nexus3::message::Message;
 
 use super::among::Among;
+use super::sessions;
 use super::sound::{self, Rest};
 use super::told::{Fate, Heard, How, Told};
 use super::{Check, End, Invariant, Seen};
@@ -18,6 +20,15 @@ use crate::scenario::{Action, Fault, FaultKind, Scenario};
 pub struct Durable {
     promises: Promises,
     disk: DiskFaults,
+    sessions: Sessions,
+}
+
+/// Whose words stand in session files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sessions {
+    OurOwn,
+    /// The scenario writes some itself.
+    Foreign,
 }
 
 /// Whether what was told has to be there.
@@ -40,7 +51,7 @@ impl Durable {
         let lies = |fault: &Fault| fault.kind == FaultKind::FsyncLies;
         let sync = scenario.config.get("storage").and_then(|storage| storage.get("sync"));
         let asks_for_less = sync.is_some_and(|sync| sync == "normal");
-        let is_deceived = scenario.faults.iter().any(lies) || changes_home(scenario);
+        let is_deceived = scenario.faults.iter().any(lies) || changes(scenario, Path::new(HOME));
         let promises = if asks_for_less || is_deceived { Promises::None } else { Promises::Made };
         let of_disk = |fault: &Fault| match fault.kind {
             FaultKind::DiskFull
@@ -59,11 +70,16 @@ impl Durable {
         };
         let disk =
             if scenario.faults.iter().any(of_disk) { DiskFaults::Some } else { DiskFaults::No };
-        Self { promises, disk }
+        let sessions = if changes(scenario, &Path::new(HOME).join("sessions")) {
+            Sessions::Foreign
+        } else {
+            Sessions::OurOwn
+        };
+        Self { promises, disk, sessions }
     }
 }
 
-fn changes_home(scenario: &Scenario) -> bool {
+fn changes(scenario: &Scenario, below: &Path) -> bool {
     let by_steps = scenario.steps.iter().filter_map(|step| match &step.action {
         Action::Files(files) => Some(files),
         _ => None,
@@ -72,7 +88,7 @@ fn changes_home(scenario: &Scenario) -> bool {
         FaultKind::Files(files) => Some(files),
         _ => None,
     });
-    by_steps.chain(by_faults).flat_map(|files| files.keys()).any(|path| path.starts_with(HOME))
+    by_steps.chain(by_faults).flat_map(|files| files.keys()).any(|path| path.starts_with(below))
 }
 
 impl Check for Durable {
@@ -95,9 +111,15 @@ impl Check for Durable {
             (Some(_), DiskFaults::Some) | (None, _) => Rest::Unsure,
         };
         let mut found = sound::unsound(&kept, rest);
-        found.extend(claimed(&kept, &told));
+        match self.sessions {
+            Sessions::OurOwn => found.extend(claimed(&kept, &told)),
+            Sessions::Foreign => {}
+        }
         match self.promises {
-            Promises::Made => found.extend(lost(&kept, &told)),
+            Promises::Made => {
+                found.extend(lost(&kept, &told));
+                found.extend(sessions::lost(&kept, &told, seen.disk));
+            }
             Promises::None => {}
         }
         found
@@ -108,7 +130,12 @@ impl Check for Durable {
 fn claimed(kept: &Kept, told: &Told<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let asked_for = told.asked_for();
+    let from_sessions = sessions::made_from_sessions(kept).ever;
     for agent in &kept.agents {
+        // What it said and was asked before is not known.
+        if from_sessions.contains(agent.id.as_str()) {
+            continue;
+        }
         let formerly: BTreeSet<&str> = kept.former_ids(&agent.id).collect();
         let ids = || std::iter::once(agent.id.as_str()).chain(formerly.iter().copied());
         if !ids().any(|id| asked_for.contains(id)) && !told.may_have_unknown_agents() {
@@ -161,7 +188,8 @@ fn lost(kept: &Kept, told: &Told<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let nobodys = told.ids_given().into_iter().filter(|id| kept.agent(id).is_none());
     found.extend(nobodys.map(|id| format!("{id}: an agent got this id, and nobody has it")));
-    for id in told.asked_for() {
+    let from_sessions = sessions::made_from_sessions(kept).now;
+    for id in told.asked_for().into_iter().filter(|id| !from_sessions.contains(id)) {
         match (told.fate(id), kept.agent_once_called(id)) {
             (Fate::Exists { .. }, None) => {
                 found.push(format!("{id}: it was created and is not there"));

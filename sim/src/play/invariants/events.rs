@@ -233,7 +233,7 @@ impl Stream {
             match &event.what {
                 What::StreamGap { from, to } => self.gaps.push((*from, *to)),
                 // An agent that is made anew may be asked for the same turns.
-                What::AgentCreated { .. } => {
+                What::AgentCreated { .. } | What::AgentDestroyed { .. } => {
                     let of = agent(event);
                     self.ended_turns.retain(|(agent, _)| *agent != of);
                 }

@@ -18,6 +18,7 @@ mod order; // one turn at a time, in order
 mod programs; // what a program may reach
 mod pairs; // each tool call with its result
 mod schema; // answers and events as published
+mod sessions; // what was saved and loaded
 mod sound; // what the database alone must keep
 mod targets; // nobody asks what is not its to ask
 mod told; // what clients asked for and were told

@@ -61,7 +61,9 @@ pub fn events_of<'a>(kept: &'a Kept, agent: &KeptAgent) -> impl Iterator<Item = 
     let id = agent.id.clone();
     let of_id = kept.events.iter().filter(move |event| event.agent == id);
     let created = of_id.clone().rposition_of("agent_created");
-    of_id.skip(created)
+    // One that comes back from a session is not created again.
+    let destroyed = of_id.clone().rposition_of("agent_destroyed");
+    of_id.skip(created.max(destroyed))
 }
 
 trait LastPosition {

@@ -226,7 +226,7 @@ fn is_of_storage(error: Option<&Value>) -> bool {
     error.and_then(|error| error.pointer("/data/kind")).is_some_and(|kind| kind == "storage")
 }
 
-fn result(made: &Made) -> Option<&Value> {
+pub fn result(made: &Made) -> Option<&Value> {
     made.answer.as_ref()?.as_ref().ok()
 }
 
