@@ -15,6 +15,7 @@ mod perm;
 mod rpc;
 mod run;
 mod serve;
+mod sessions;
 mod shell;
 mod trust;
 mod usage;
@@ -60,6 +61,7 @@ enum Command {
     Serve(serve::Arguments),
     Rpc(Box<rpc::Arguments>),
     Run(run::Arguments),
+    Sessions(sessions::Arguments),
     Trace(watch::Trace),
     Perm(perm::Arguments),
     Trust(trust::Arguments),
@@ -99,7 +101,7 @@ pub fn main() -> ExitCode {
         Command::Supervise => return supervise(),
         Command::Completions(completions) => return completions.run(),
         Command::Man(man) => return man.run(),
-        Command::Serve(_) | Command::Run(_) => Builder::new_multi_thread()
+        Command::Serve(_) | Command::Run(_) | Command::Sessions(_) => Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .build(),
@@ -142,6 +144,7 @@ async fn run(command: Command) -> Result<(), Failed> {
         Command::Run(arguments) => return Box::pin(arguments.run(&world)).await,
         Command::Trust(arguments) => return Ok(trust::run(&world, &arguments)?),
         Command::Rpc(arguments) => Box::pin(rpc::run(&world, *arguments)),
+        Command::Sessions(sessions) => Box::pin(sessions.run(&world)),
         Command::Trace(trace) => Box::pin(trace.run(&world)),
         Command::Perm(perm) => Box::pin(perm.run(&world)),
         Command::Completions(_) | Command::Man(_) | Command::Supervise => {

@@ -12,6 +12,7 @@ mod following;
 mod in_process;
 mod methods;
 mod sending;
+mod sessions;
 mod splice;
 #[cfg(test)]
 mod stage_tests;

@@ -20,4 +20,5 @@ mod odd;
 mod once;
 mod ports;
 mod readme;
+mod sessions;
 mod unknown;

@@ -6,9 +6,11 @@ mod confirmations;
 mod discover;
 mod messages;
 mod server;
+mod sessions;
 mod settings;
 
 use clap::{Args, Subcommand};
+pub use sessions::Sessions;
 
 use super::Failed;
 use super::connection::Flags;
@@ -41,6 +43,9 @@ enum Command {
     Watch(watch::Watch),
     Confirmations(confirmations::Confirmations),
     Confirm(confirmations::Confirm),
+    Sessions(Sessions),
+    Save(sessions::Save),
+    Load(sessions::Load),
     Permissions(settings::Permissions),
     Cwd(settings::Cwd),
     Prompt(settings::Prompt),
@@ -72,6 +77,9 @@ pub async fn run(world: &World, arguments: Arguments) -> Result<(), Failed> {
         Command::Watch(watch) => watch.run(connection).await,
         Command::Confirmations(confirmations) => confirmations.run(connection).await,
         Command::Confirm(confirm) => confirm.run(connection).await,
+        Command::Sessions(sessions) => sessions.run(connection).await,
+        Command::Save(save) => save.run(connection).await,
+        Command::Load(load) => load.run(connection).await,
         Command::Permissions(permissions) => permissions.run(connection).await,
         Command::Cwd(cwd) => cwd.run(connection).await,
         Command::Prompt(prompt) => prompt.run(connection).await,
