@@ -7,9 +7,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::connection::{Connection, Flags};
-use super::{Failed, output};
+use super::{Failed, config};
 use crate::client::{Detection, InProcess, NexusClient};
-use crate::config::{self, Loaded};
 use crate::home::Home;
 use crate::policy::ceiling::Yolo;
 use crate::server::{Access, LogSettings, Resume, Server, Settings};
@@ -49,16 +48,13 @@ impl Inside {
     async fn start(world: &World, wanted: &Connection) -> Result<Self, Failed> {
         let home = wanted.home.clone();
         Home::prepare(world.fs.as_ref(), &home)?;
-        let base = config::base(world.fs.as_ref(), &home, None)?;
-        let Loaded { config, notices } = config::gather(world, &home, base, Vec::new())?;
-        for notice in notices {
-            output::note(format_args!("warning: {notice}"));
-        }
+        let loaded = config::load(world, &home, None, Vec::new())?;
+        config::tell(&loaded.notices);
         let net = Arc::new(InProcess::new());
         // The interrupts are for us, and nobody else can reach it, so nobody needs a token.
         let theirs = World { net: net.clone(), signals: Arc::new(Unheard), ..world.clone() };
         let settings = Settings {
-            config,
+            config: loaded.config,
             logs: LogSettings::in_home(&home),
             home,
             access: Access::Everybody,

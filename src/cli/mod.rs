@@ -8,7 +8,9 @@
 )]
 
 mod background;
+mod config;
 mod connection;
+mod init;
 mod inside;
 mod output;
 mod perm;
@@ -65,6 +67,8 @@ enum Command {
     Trace(watch::Trace),
     Perm(perm::Arguments),
     Trust(trust::Arguments),
+    Config(config::Arguments),
+    Init(init::Arguments),
     Completions(shell::Completions),
     Man(shell::Man),
     /// Started by the server for each program of its agents, by nobody else.
@@ -106,9 +110,12 @@ pub fn main() -> ExitCode {
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .build(),
         // A client waits for one thing at a time: threads would only make it start later.
-        Command::Rpc(_) | Command::Trace(_) | Command::Perm(_) | Command::Trust(_) => {
-            Builder::new_current_thread().enable_all().build()
-        }
+        Command::Rpc(_)
+        | Command::Trace(_)
+        | Command::Perm(_)
+        | Command::Trust(_)
+        | Command::Config(_)
+        | Command::Init(_) => Builder::new_current_thread().enable_all().build(),
     };
     match runtime {
         Ok(runtime) => ended(runtime, arguments.command),
@@ -143,6 +150,8 @@ async fn run(command: Command) -> Result<(), Failed> {
         // It takes every interrupt itself: what it has made has to go.
         Command::Run(arguments) => return Box::pin(arguments.run(&world)).await,
         Command::Trust(arguments) => return Ok(trust::run(&world, &arguments)?),
+        Command::Config(arguments) => return Ok(config::run(&world, &arguments)?),
+        Command::Init(arguments) => return Ok(init::run(&world, &arguments)?),
         Command::Rpc(arguments) => Box::pin(rpc::run(&world, *arguments)),
         Command::Sessions(sessions) => Box::pin(sessions.run(&world)),
         Command::Trace(trace) => Box::pin(trace.run(&world)),

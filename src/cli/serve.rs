@@ -14,9 +14,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
 use super::output::Hint;
-use super::{Failed, home, output};
+use super::{Failed, config, home, output};
 use crate::client::{Detection, NexusClient};
-use crate::config::{self, Config, Flag, Loaded, LogLevel};
+use crate::config::{Config, Flag, LogLevel};
 use crate::home::Home;
 use crate::limits::TIMEOUT_SECONDS_MAX;
 use crate::logs::Detail;
@@ -112,9 +112,6 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
 
 /// The configuration of this start, with what was left out of it told.
 fn configuration(world: &World, home: &Path, arguments: &Arguments) -> anyhow::Result<Config> {
-    let here = world.environment.current_dir()?;
-    let given = arguments.config.as_ref().map(|path| here.join(path));
-    let base = config::base(world.fs.as_ref(), home, given.as_deref())?;
     let port = arguments.position.or(arguments.port).map(|port| Flag {
         name: "--port",
         keys: &["server", "port"],
@@ -126,11 +123,9 @@ fn configuration(world: &World, home: &Path, arguments: &Arguments) -> anyhow::R
         value: seconds.to_string(),
     });
     let flags = port.into_iter().chain(idle_timeout).collect();
-    let Loaded { config, notices } = config::gather(world, home, base, flags)?;
-    for notice in notices {
-        output::note(format_args!("warning: {notice}"));
-    }
-    Ok(config)
+    let loaded = config::load(world, home, arguments.config.as_deref(), flags)?;
+    config::tell(&loaded.notices);
+    Ok(loaded.config)
 }
 
 /// A time that somebody may wait.

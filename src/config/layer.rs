@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::load::Read;
 use super::project::{Mcp, Project};
+use super::shown::{Origins, Shown};
 use super::trust::{Standing, Trusted, reason};
 use super::words::{shell_word, shown_key};
 use super::{Config, ConfigError, Source, environment, load, project};
@@ -97,6 +98,14 @@ pub struct Loaded {
     pub config: Config,
     /// What was left out of it, a line each.
     pub notices: Vec<Notice>,
+    origins: Origins,
+}
+
+impl Loaded {
+    /// Every value in force, with where it comes from.
+    pub fn values(&self) -> Vec<Shown> {
+        self.origins.values(&self.config)
+    }
 }
 
 /// The file at `given`, which must be there; else the home's own, if there is one.
@@ -135,7 +144,7 @@ pub fn gather(
         source: Source { name: name.to_owned(), text: value },
         form: Form::Value { keys: keys.iter().map(|&key| key.to_owned()).collect() },
     }));
-    let Read { config, screened } = load::read(&layers)?;
+    let Read { config, merged, screened } = load::read(&layers)?;
     for ((project, standing), layer) in projects.into_iter().zip(layer_of) {
         let screened = screened.iter().find(|screened| Some(screened.layer) == layer);
         let mut what: Vec<_> = screened
@@ -149,7 +158,7 @@ pub fn gather(
             notices.push(Notice::Untrusted { dir: project.dir, what, standing });
         }
     }
-    Ok(Loaded { config, notices })
+    Ok(Loaded { config, notices, origins: Origins { layers, merged } })
 }
 
 /// What the directories around the working directory bring along, the outermost first. The server's

@@ -29,6 +29,8 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) config: Config,
+    /// All of them, laid over each other.
+    pub(super) merged: Tree,
     /// What of them does not count.
     pub(super) screened: Vec<Screened>,
 }
@@ -50,7 +52,7 @@ pub(super) fn read(layers: &[Layer]) -> Result<Read, ConfigError> {
         merged.cover(tree);
     }
     let config = Section::root(&merged, &problems).map(config).unwrap_or_default();
-    problems.settle(Read { config, screened })
+    problems.settle((config, screened)).map(|(config, screened)| Read { config, merged, screened })
 }
 
 /// What a layer says. None, with a problem added, where it is no object with keys.

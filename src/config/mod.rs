@@ -14,6 +14,7 @@ mod project;
 mod providers;
 mod screen;
 mod section;
+mod shown;
 mod source;
 mod syntax;
 mod tree;
@@ -32,6 +33,7 @@ pub use lineage::{BuiltIn, Lineage, LineageError};
 pub use load::{load, needing_trust};
 pub use problem::{ConfigError, Problem};
 pub use project::{Mcp, Project, Unreadable, directories};
+pub use shown::Shown;
 pub use source::{Position, Source, position};
 pub use trust::{Standing, TrustError, Trusted};
 

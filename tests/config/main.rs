@@ -12,6 +12,8 @@
 mod help;
 #[path = "../private_home/home.rs"]
 mod home;
+mod init;
 mod serve;
+mod show;
 mod support;
 mod trust;

@@ -154,7 +154,7 @@ impl ServerHost {
     fn settings(&self, world: &World) -> Result<Settings, String> {
         let base = Source { name: "config.json".to_owned(), text: self.config.clone() };
         let loaded = config::gather(world, HOME.as_ref(), Some(base), Vec::new());
-        let Loaded { config, notices } = loaded.map_err(|error| error.to_string())?;
+        let Loaded { config, notices, .. } = loaded.map_err(|error| error.to_string())?;
         for notice in notices {
             self.transcript.note(now(), SERVER, &notice.to_string());
         }
