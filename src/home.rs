@@ -131,6 +131,25 @@ pub fn new_token(chance: &dyn Chance) -> SecretString {
     format!("{TOKEN_PREFIX}{}", chance.hex(Use::Token, TOKEN_HEX)).into()
 }
 
+/// Whether a server uses a home, and which one did last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lock {
+    Held { holder: String },
+    Free { holder: String },
+}
+
+/// Looks at the lock of a home.
+pub fn lock(dir: &dyn Dir) -> Lock {
+    let Ok(file) = dir.open(Path::new(LOCK), Access::Read) else {
+        return Lock::Free { holder: "nobody".to_owned() };
+    };
+    let holder = holder(file.as_ref());
+    match file.try_lock() {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Lock::Held { holder },
+        Ok(()) | Err(_) => Lock::Free { holder },
+    }
+}
+
 /// `rpc.token` for the default port, `rpc-{port}.token` for others.
 pub fn token_name(port: u16) -> PathBuf {
     if port == DEFAULT_PORT { "rpc.token".into() } else { format!("rpc-{port}.token").into() }
@@ -168,7 +187,8 @@ fn remove_stale_tokens(dir: &dyn Dir) {
     }
 }
 
-fn is_token(name: &Path) -> bool {
+/// Whether a file of a home is called like a server's token.
+pub fn is_token(name: &Path) -> bool {
     let port = |text: &str| text.strip_prefix("rpc-")?.strip_suffix(".token")?.parse().ok();
     let port = name.to_str().and_then(port).unwrap_or(DEFAULT_PORT);
     // Written in one way only: nobody else's `rpc-08.token` is touched.

@@ -10,6 +10,7 @@
 mod background;
 mod config;
 mod connection;
+pub mod doctor;
 mod init;
 mod inside;
 mod output;
@@ -69,6 +70,7 @@ enum Command {
     Trust(trust::Arguments),
     Config(config::Arguments),
     Init(init::Arguments),
+    Doctor(doctor::Arguments),
     Completions(shell::Completions),
     Man(shell::Man),
     /// Started by the server for each program of its agents, by nobody else.
@@ -115,7 +117,8 @@ pub fn main() -> ExitCode {
         | Command::Perm(_)
         | Command::Trust(_)
         | Command::Config(_)
-        | Command::Init(_) => Builder::new_current_thread().enable_all().build(),
+        | Command::Init(_)
+        | Command::Doctor(_) => Builder::new_current_thread().enable_all().build(),
     };
     match runtime {
         Ok(runtime) => ended(runtime, arguments.command),
@@ -156,6 +159,7 @@ async fn run(command: Command) -> Result<(), Failed> {
         Command::Sessions(sessions) => Box::pin(sessions.run(&world)),
         Command::Trace(trace) => Box::pin(trace.run(&world)),
         Command::Perm(perm) => Box::pin(perm.run(&world)),
+        Command::Doctor(ref arguments) => Box::pin(doctor::run(&world, arguments)),
         Command::Completions(_) | Command::Man(_) | Command::Supervise => {
             unreachable!("they need no machine and have run by now")
         }

@@ -11,6 +11,7 @@ fn help_is_complete() {
         ("help_config_show", &["config", "show"]),
         ("help_config_schema", &["config", "schema"]),
         ("help_init", &["init"]),
+        ("help_doctor", &["doctor"]),
     ];
     for (name, command) in commands {
         let helped = person.run(&[command, &["--help"][..]].concat());

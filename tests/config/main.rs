@@ -9,6 +9,7 @@
               it does not do as it should"
 )]
 
+mod doctor;
 mod help;
 #[path = "../private_home/home.rs"]
 mod home;

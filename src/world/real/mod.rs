@@ -12,6 +12,7 @@ mod blocking;
 mod chance;
 mod child;
 mod clock;
+mod confined;
 mod environment;
 mod fs;
 mod http;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 
 use super::{Programs, World};
 pub use child::supervise;
+pub use confined::Landlock;
 pub use fs::{fs_by_openat2, fs_by_walking};
 pub use programs::COMMAND as SUPERVISOR_COMMAND;
 

@@ -1,0 +1,170 @@
+//! What a doctor finds on machines that lack something.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use nexus3::cli::doctor::{Finding, examine};
+use nexus3::world::real::{self, Landlock};
+use nexus3_sim::disk::{Disk, Fault, Item, Switch};
+use serde_json::{Value, json};
+
+use crate::support::Person;
+
+/// What is wrong, by check.
+fn wrong(person: &Person) -> Vec<(String, String, String)> {
+    let ran = person.run(&["doctor", "--json"]);
+    let found = ran.json();
+    let findings = found["findings"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let wrong: Vec<_> = findings
+        .iter()
+        // Whether the kernel has it is the business of another test.
+        .filter(|finding| finding["ok"] == json!(false) && finding["check"] != "landlock")
+        .map(|finding| (text(&finding["check"]), text(&finding["message"]), text(&finding["hint"])))
+        .collect();
+    let healthy = findings.iter().all(|finding| finding["ok"] == json!(true));
+    assert_eq!((ran.code == 0, &found["ok"]), (healthy, &json!(healthy)), "{ran:?}");
+    wrong
+}
+
+/// A person whose server would listen where nobody does.
+fn person() -> (Person, tokio::net::TcpSocket) {
+    let person = Person::new();
+    let silent = tokio::net::TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    person.write_home("config.json", &json!({"server": {"port": port}}).to_string());
+    (person, silent)
+}
+
+#[test]
+fn a_healthy_machine_has_nothing_wrong() {
+    let (person, _port) = person();
+    assert_eq!(wrong(&person), []);
+    let said = person.run(&["doctor"]);
+    assert!(said.stdout.starts_with("ok    home: "), "{said:?}");
+    let left = fs::read_dir(person.home.path()).unwrap().count();
+    assert_eq!(left, 1, "it leaves nothing behind");
+}
+
+#[test]
+fn a_token_that_others_can_read_and_a_lock_that_nobody_holds_are_found() {
+    let (person, _port) = person();
+    person.write_home("server.lock", r#"{"pid": 12, "port": 9000}"#);
+    person.write_home("rpc-9000.token", "nxk_0");
+    let token = person.home.path().join("rpc-9000.token");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o640)).unwrap();
+    let path = token.display();
+    let died = "a server died and left its lock and its token behind (process 12, port 9000)";
+    let start = "start a server: it takes both away, and closes what was left open";
+    let found = |check: &str, message: &str, hint: &str| {
+        (check.to_owned(), message.to_owned(), hint.to_owned())
+    };
+    assert_eq!(
+        wrong(&person),
+        [
+            found(
+                "token",
+                &format!("others can read the token file {path}"),
+                &format!("run `chmod 600 {path}`")
+            ),
+            found("lock", died, start),
+        ]
+    );
+    // What it advises helps.
+    assert_eq!(person.run(&["serve", "0", "--idle-timeout", "0.05"]).code, 0);
+    assert_eq!(wrong(&person), []);
+}
+
+#[test]
+fn a_home_that_others_can_enter_is_found() {
+    let (person, _port) = person();
+    fs::set_permissions(person.home.path(), fs::Permissions::from_mode(0o750)).unwrap();
+    let home = person.home.path().display();
+    let (check, message, hint) = wrong(&person).remove(0);
+    assert_eq!((check, message), ("home".to_owned(), format!("others can enter {home}")));
+    assert_eq!(hint, format!("run `chmod 700 {home}`"));
+}
+
+#[test]
+fn keys_that_are_missing_or_cannot_be_sent_are_found_for_each_provider() {
+    let (mut person, port) = person();
+    let port = port.local_addr().unwrap().port();
+    let provider = |variable: &str, model: &str| json!({"type": "openai", "api_key_env": variable, "models": {model: {"id": "x"}}});
+    let providers = json!({"a": provider("NOWHERE_KEY", "m"), "b": provider("ODD_KEY", "n")});
+    let config = json!({"server": {"port": port}, "providers": providers});
+    person.write_home("config.json", &config.to_string());
+    person.set("ODD_KEY", "two\nlines");
+    let found: Vec<_> = wrong(&person).into_iter().map(|(check, text, _)| (check, text)).collect();
+    let told = |text: &str| ("provider".to_owned(), text.to_owned());
+    assert_eq!(
+        found,
+        [
+            told(
+                "provider `a` needs a key: set the environment variable `NOWHERE_KEY`, or name \
+                 another one with `api_key_env` or a file with `api_key_file`"
+            ),
+            told("provider `b` cannot be used: the key has characters that cannot be sent"),
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_key_of_the_configuration_is_found() {
+    let (person, _port) = person();
+    person.write_home("config.json", "{\n  \"serwer\": {}\n}");
+    let (check, message, _) = wrong(&person).remove(0);
+    let path = person.home.path().join("config.json");
+    let told = format!("{}:2:3: serwer: unknown key", path.display());
+    assert!(check == "configuration" && message.starts_with(&told), "{message}");
+}
+
+#[test]
+fn a_project_that_nobody_trusts_is_found() {
+    let (mut person, _port) = person();
+    person.write("p/.nexus3/config.json", r#"{"permissions": {"default_preset": "trusted"}}"#);
+    person.go("p");
+    let (check, message, _) = wrong(&person).remove(0);
+    assert_eq!(check, "trust");
+    assert!(message.contains("run `nexus3 trust "), "{message}");
+    assert_eq!(person.run(&["trust"]).code, 0);
+    assert_eq!(wrong(&person), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_service_on_the_port_is_found() {
+    let other = wiremock::MockServer::start().await;
+    let person = Person::new();
+    let port = other.address().port();
+    person.write_home("config.json", &json!({"server": {"port": port}}).to_string());
+    let found = tokio::task::spawn_blocking(move || wrong(&person)).await.unwrap();
+    let (check, message, _) = &found[0];
+    assert_eq!(check, "port");
+    assert_eq!(*message, format!("another service answers at 127.0.0.1:{port}"));
+}
+
+/// What is wrong on a machine whose disk is so, and whose kernel is old.
+async fn on_disk(fault: Fault) -> Vec<Finding> {
+    let disk = Disk::new(|| "2026-01-01T00:00:00Z".parse().unwrap());
+    let home = Path::new("/home/nexus/.nexus3");
+    disk.put(home, Item::Dir { mode: 0o700 }).unwrap();
+    disk.set_fault(fault, Switch::On);
+    let mut world = real::world().unwrap();
+    world.fs = Arc::new(disk);
+    let findings = examine(&world, home, None, Landlock::Missing).await;
+    findings.into_iter().filter(|finding| !finding.ok && finding.check != "port").collect()
+}
+
+#[tokio::test]
+async fn a_full_disk_and_a_kernel_without_landlock_are_found() {
+    for (fault, state) in [(Fault::Full, "full"), (Fault::ReadOnly, "read-only")] {
+        let found = on_disk(fault).await;
+        let told: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        let disk = format!("the disk of /home/nexus/.nexus3 is {state}");
+        let kernel = "this kernel has no Landlock: programs of agents can read what you can";
+        assert_eq!(told, [disk.as_str(), kernel]);
+        assert!(found.iter().all(|finding| finding.hint.is_some()));
+    }
+}
