@@ -49,6 +49,8 @@
 //!     before or when it is used: agents when they are made, turns when they are accepted, tokens with
 //!     each answer. It is written down in the same commit as what used it, as a sum of its own and not
 //!     as an addition, so a crash or a repetition counts nothing twice.
+//! 17. An agent is known by its number. Its id can change, between turns and by one commit, and whatever is
+//!     kept or heard by id goes along; while it does, nobody is told of either.
 
 pub mod cli; // the command line
 pub mod client; // the same protocol from the other side

@@ -44,7 +44,10 @@ impl Pool {
         ended.await.expect("ending an agent does not panic")
     }
 
-    async fn end(&self, leaving: Vec<Leaving<AgentHandle>>) -> Result<Vec<AgentId>, StoreError> {
+    pub(super) async fn end(
+        &self,
+        leaving: Vec<Leaving<AgentHandle>>,
+    ) -> Result<Vec<AgentId>, StoreError> {
         let agents = || leaving.iter().filter_map(|leaving| leaving.agent.as_ref());
         for agent in agents() {
             agent.retire(Retire::CancelTurn(CancelReason::Destroyed)).await;

@@ -34,7 +34,6 @@ pub use prune::{Pruned, Pruning};
 pub use records::Records;
 use registry::Registry;
 pub use registry::{Children, Listed};
-pub use rename::RenameError;
 pub use restore::RestoreError;
 use sessions::{Desk, export};
 pub use sessions::{ListedSession, LoadRequest, SessionsError, SessionsPage};
@@ -66,7 +65,8 @@ pub struct Pool {
     desk: Desk,
     /// Agents are restored one at a time, so that each is restored once.
     restoring: Semaphore,
-    /// One place for whoever makes or ends an agent, all of them for whoever changes permissions.
+    /// One place for whoever makes or ends an agent, all of them for whoever changes permissions
+    /// or an id.
     families: Arc<Semaphore>,
     /// Where session files lie.
     directory: Directory,

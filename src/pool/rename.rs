@@ -2,19 +2,26 @@
 //! old id is free. Nobody is created, restored or destroyed meanwhile, and nobody's permissions change:
 //! each of these names agents by their ids.
 
-use std::sync::Arc;
-
 use serde_json::{Map, json};
 
 use super::Pool;
 use super::renaming::{NotRenamed, Renamed};
 use crate::agent::{self, AgentHandle, Renaming};
+use crate::causes::told;
 use crate::event::{Event, What};
 use crate::id::AgentId;
 use crate::limits::FAMILIES_AT_ONCE_MAX;
-use crate::store::{StoreError, Write};
+use crate::store::{AgentNumber, Exported, Write};
 
-#[derive(Clone, Debug, thiserror::Error)]
+/// What becomes of the session file of an agent that gets another id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Export {
+    /// It follows the agent if it did before.
+    AsBefore,
+    FromNowOn,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenameError {
     #[error("Agent not found: {id}")]
     Unknown { id: AgentId },
@@ -25,22 +32,18 @@ pub enum RenameError {
     #[error("the server is shutting down")]
     Stopping,
     #[error("the new id could not be written down")]
-    Storage {
-        #[source]
-        source: Option<StoreError>,
-    },
+    Unwritten,
 }
 
 impl Pool {
-    /// Gives the agent `from` the id `to`, which is not a temporary one, by one commit.
-    pub async fn rename(self: &Arc<Self>, from: &AgentId, to: &AgentId) -> Result<(), RenameError> {
-        let (pool, from, to) = (Arc::clone(self), from.clone(), to.clone());
-        // What has begun is finished even if the caller goes away: both ids would be taken for ever.
-        let renamed = tokio::spawn(async move { pool.rename_alone(&from, &to).await });
-        renamed.await.expect("giving an agent another id does not panic")
-    }
-
-    async fn rename_alone(&self, from: &AgentId, to: &AgentId) -> Result<(), RenameError> {
+    /// Gives the agent `from` the id `to`, which is not a temporary one, by one commit; its session file
+    /// follows it from then on if that is asked for. To be finished even if the caller goes away: both
+    /// ids would be taken for ever.
+    pub(super) async fn rename(
+        &self,
+        (from, to): (&AgentId, &AgentId),
+        export: Export,
+    ) -> Result<AgentNumber, RenameError> {
         let _turn = self.restoring.acquire().await.expect("this semaphore is never closed");
         let places = u32::try_from(FAMILIES_AT_ONCE_MAX).expect("they are few");
         let _alone = self.families.acquire_many(places).await.expect("it is never closed");
@@ -51,34 +54,43 @@ impl Pool {
                 NotRenamed::Stopping => RenameError::Stopping,
             })?;
         let number = renamed.number;
-        let written = self.write_name(renamed, from, to).await;
+        let written = self.write_name(renamed, (from, to), export).await;
         let mut registry = self.registry();
         if written.is_ok() {
             registry.rename(number, to);
+            if export == Export::FromNowOn {
+                registry.set_exported(number, Exported::Yes);
+            }
         }
         registry.end_renaming(from, to);
         drop(registry);
         written?;
         tracing::info!(agent = %to, previously = %from, "renamed");
-        Ok(())
+        Ok(number)
     }
 
     async fn write_name(
         &self,
         renamed: Renamed<AgentHandle>,
-        from: &AgentId,
-        to: &AgentId,
+        (from, to): (&AgentId, &AgentId),
+        export: Export,
     ) -> Result<(), RenameError> {
-        let writes = self.name_writes(&renamed, from, to);
+        let mut writes = self.name_writes(&renamed, from, to);
+        if export == Export::FromNowOn {
+            let (agent, exported) = (renamed.number, Exported::Yes);
+            writes.push(Write::Exported { agent, exported });
+        }
         let Some(agent) = renamed.agent else {
-            let committed = self.shared.store.commit(writes).await;
-            return committed.map_err(|source| RenameError::Storage { source: Some(source) });
+            return self.shared.store.commit(writes).await.map_err(|error| {
+                tracing::warn!(agent = %from, error = told(&error), "it keeps its id");
+                RenameError::Unwritten
+            });
         };
         let given = agent.rename(Renaming { id: to.clone(), writes }).await;
         given.map_err(|refused| match refused {
             agent::NotRenamed::Busy => RenameError::Busy { id: from.clone() },
             agent::NotRenamed::Retiring => RenameError::Stopping,
-            agent::NotRenamed::Storage => RenameError::Storage { source: None },
+            agent::NotRenamed::Storage => RenameError::Unwritten,
             agent::NotRenamed::Gone => RenameError::Unknown { id: from.clone() },
         })
     }

@@ -122,6 +122,9 @@ fn tool_of(method: Method) -> Option<&'static str> {
         Method::ListAgents
         | Method::GetAgentSummaries
         | Method::ShutdownServer
+        | Method::CloneSession
+        | Method::RenameSession
+        | Method::DeleteSession
         | Method::PruneSessions
         | Method::ListSessions
         | Method::ShowSession

@@ -109,6 +109,7 @@ impl Code {
             SessionsError::Restore(error) => Self::of_restore(error),
             SessionsError::Model(error) => Self::of_set_model(error),
             SessionsError::Storage { source } => Self::of_store(source),
+            SessionsError::Unwritten => outcome::storage(),
             SessionsError::Stopping => told(Self::Overloaded),
         }
     }

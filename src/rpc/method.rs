@@ -13,7 +13,10 @@ use serde_json::Value;
 pub use super::confirmations::{
     ConfirmParams, ConfirmResult, ConfirmationEntry, ListConfirmationsResult,
 };
-pub use super::session_changes::{PruneSessionsParams, PruneSessionsResult};
+pub use super::session_changes::{
+    CloneSessionParams, CloneSessionResult, DeleteSessionParams, DeleteSessionResult,
+    PruneSessionsParams, PruneSessionsResult, RenameSessionParams, RenameSessionResult,
+};
 pub use super::sessions::{
     ListSessionsParams, ListSessionsResult, LoadSessionParams, LoadSessionResult,
     SaveSessionParams, SaveSessionResult, SessionEntry, ShowSessionParams,
@@ -137,6 +140,12 @@ methods! {
         "Lists the agents, with their tokens and context if asked for.";
     ShutdownServer "shutdown_server": Global, Counted, Refused, NoParams => ShutdownServerResult,
         "Stops the server once running turns have ended or their time of grace is over.";
+    CloneSession "clone_session": Global, Counted, Refused, CloneSessionParams => CloneSessionResult,
+        "Copies a session under another name; of an agent in a turn, what it was before that.";
+    RenameSession "rename_session": Global, Counted, Refused, RenameSessionParams => RenameSessionResult,
+        "Gives a session another name, and its agent another id, unless that is in a turn.";
+    DeleteSession "delete_session": Global, Counted, Refused, DeleteSessionParams => DeleteSessionResult,
+        "Removes a session's file, and its agent unless that runs.";
     PruneSessions "prune_sessions": Global, Counted, Refused, PruneSessionsParams => PruneSessionsResult,
         "Removes what is left of agents that are gone: their rows, events and logs.";
     ListSessions "list_sessions": Global, Counted, Refused, ListSessionsParams => ListSessionsResult,

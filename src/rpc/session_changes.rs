@@ -9,7 +9,8 @@ use super::params::invalid;
 use super::wire::ErrorObject;
 use crate::id::AgentId;
 use crate::limits::PRUNED_DAYS_MAX;
-use crate::pool::Pruning;
+use crate::pool::{Pruning, SessionsError};
+use crate::session::SessionName;
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PruneSessionsParams {
@@ -27,7 +28,76 @@ pub struct PruneSessionsResult {
     pub bytes: u64,
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CloneSessionParams {
+    pub src_session: String,
+    /// Nothing may have this name.
+    pub dest_session: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CloneSessionResult {
+    pub cloned: bool,
+    pub src_session: String,
+    pub dest_session: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RenameSessionParams {
+    pub old_name: String,
+    /// Nothing may have this name.
+    pub new_name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RenameSessionResult {
+    pub renamed: bool,
+    pub old_name: String,
+    pub new_name: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteSessionParams {
+    pub session_name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeleteSessionResult {
+    pub deleted: bool,
+    pub session_name: String,
+}
+
 impl Call<'_> {
+    pub(super) async fn clone_session(
+        &self,
+        params: CloneSessionParams,
+    ) -> Result<CloneSessionResult, ErrorObject> {
+        let CloneSessionParams { src_session, dest_session } = params;
+        let cloned = self.rpc.pool.clone_session(name(&src_session)?, name(&dest_session)?).await;
+        cloned.map_err(|error| Code::of_sessions(&error))?;
+        Ok(CloneSessionResult { cloned: true, src_session, dest_session })
+    }
+
+    pub(super) async fn rename_session(
+        &self,
+        params: RenameSessionParams,
+    ) -> Result<RenameSessionResult, ErrorObject> {
+        let RenameSessionParams { old_name, new_name } = params;
+        let renamed = self.rpc.pool.rename_session(name(&old_name)?, name(&new_name)?).await;
+        renamed.map_err(|error| Code::of_sessions(&error))?;
+        Ok(RenameSessionResult { renamed: true, old_name, new_name })
+    }
+
+    pub(super) async fn delete_session(
+        &self,
+        params: DeleteSessionParams,
+    ) -> Result<DeleteSessionResult, ErrorObject> {
+        let session_name = params.session_name;
+        let deleted = self.rpc.pool.delete_session(name(&session_name)?).await;
+        deleted.map_err(|error| Code::of_sessions(&error))?;
+        Ok(DeleteSessionResult { deleted: true, session_name })
+    }
+
     pub(super) async fn prune_sessions(
         &self,
         params: PruneSessionsParams,
@@ -42,4 +112,8 @@ impl Call<'_> {
         let pruned = pruned.map_err(|error| Code::of_store(&error))?;
         Ok(PruneSessionsResult { removed: pruned.removed, bytes: pruned.bytes })
     }
+}
+
+fn name(text: &str) -> Result<SessionName, ErrorObject> {
+    SessionName::parse(text).map_err(|error| Code::of_sessions(&SessionsError::from(error)))
 }

@@ -158,8 +158,10 @@ impl Call<'_> {
         let name = name.map_err(|error| invalid(error.to_string()))?;
         let overwrite = overwrite(params.overwrite);
         let saved = self.rpc.pool.save_session(&agent_id, name, overwrite).await;
-        let session_name = saved.map_err(|error| Code::of_sessions(&error))?.to_string();
-        Ok(SaveSessionResult { saved: true, session_name, agent_id })
+        let saved = saved.map_err(|error| Code::of_sessions(&error))?;
+        // A temporary agent has the name of its session from now on.
+        let agent_id = if agent_id.is_temp() { saved.id().clone() } else { agent_id };
+        Ok(SaveSessionResult { saved: true, session_name: saved.to_string(), agent_id })
     }
 }
 

@@ -19,7 +19,7 @@ const ENDING: &str = ".json";
 const TEMP: &str = ".session-";
 const LAST_NAME: &str = "last-session-name";
 const DIR_MODE: u32 = 0o700;
-const FILE_MODE: u32 = 0o600;
+pub(super) const FILE_MODE: u32 = 0o600;
 const TEMP_NAME_HEX: usize = 16;
 const LAST_NAME_BYTES_MAX: u64 = 4096;
 
@@ -185,7 +185,7 @@ impl Directory {
     }
 
     /// The directory that a session lies in, if it is there.
-    fn open(&self, session: &Session) -> io::Result<Option<Arc<dyn Dir>>> {
+    pub(super) fn open(&self, session: &Session) -> io::Result<Option<Arc<dyn Dir>>> {
         let home = self.home()?;
         match session {
             Session::Last => Ok(Some(home)),
@@ -197,7 +197,7 @@ impl Directory {
     }
 
     /// The directory that a session lies in, made where there is none, and closed to others.
-    fn made(&self, session: &Session) -> io::Result<Arc<dyn Dir>> {
+    pub(super) fn made(&self, session: &Session) -> io::Result<Arc<dyn Dir>> {
         if let Some(dir) = self.open(session)? {
             if dir.stat(Path::new("."))?.mode & 0o077 != 0 {
                 dir.set_mode(Path::new("."), DIR_MODE)?;
@@ -243,7 +243,7 @@ impl Directory {
         Ok(())
     }
 
-    fn temp_name(&self) -> String {
+    pub(super) fn temp_name(&self) -> String {
         format!("{TEMP}{}", self.world.chance.hex(Use::TempName, TEMP_NAME_HEX))
     }
 }
@@ -263,7 +263,7 @@ fn found(dir: &dyn Dir, name: &Path) -> io::Result<Option<Kind>> {
     }
 }
 
-fn remove(dir: &dyn Dir, name: &Path) -> io::Result<bool> {
+pub(super) fn remove(dir: &dyn Dir, name: &Path) -> io::Result<bool> {
     match dir.remove_file(name) {
         Ok(()) => dir.sync().map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -271,7 +271,7 @@ fn remove(dir: &dyn Dir, name: &Path) -> io::Result<bool> {
     }
 }
 
-fn disk(session: &Session, source: io::Error) -> SessionError {
+pub(super) fn disk(session: &Session, source: io::Error) -> SessionError {
     SessionError::Disk { session: session.clone(), source }
 }
 

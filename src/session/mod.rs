@@ -7,6 +7,7 @@ mod error; // what can be wrong with one
 mod file; // what stands in one
 mod mend; // conversations of strangers
 mod name; // how they are called
+mod notes; // what is still to be done to files
 
 pub use directory::{Directory, Overwrite};
 pub use error::{ContentError, SessionError};

@@ -24,9 +24,12 @@ impl Change<'_> {
         let found = self.statements.prepare(text)?.query_row([sql(agent)], row).optional()?;
         let Some((from, created_at)) = found else { return Ok(()) };
         assert!(!to.is_temp(), "whoever is given a name is temporary no more");
+        // A file of the name that is older or newer is another's where a temporary agent takes its place.
         self.run(
-            "UPDATE agents SET id = ?2, modified_at = ?3, session_type = \
-             CASE WHEN parent IS NULL THEN 'saved' ELSE 'subagent' END WHERE number = ?1",
+            "UPDATE agents SET id = ?2, \
+             modified_at = CASE session_type WHEN 'temp' THEN ?3 ELSE modified_at END, \
+             session_type = CASE WHEN parent IS NULL THEN 'saved' ELSE 'subagent' END \
+             WHERE number = ?1",
             (sql(agent), to.as_str(), Arc::clone(&self.now)),
         )?;
         // Whoever had this id before and is gone has left no children.

@@ -101,7 +101,7 @@ impl Pool {
         let likeness = |other: &String| strsim::jaro_winkler(name, other);
         let nearest = files
             .chain(agents.iter().filter(|id| !id.is_temp()).map(ToString::to_string))
-            .filter(|other| likeness(other) >= NEAR_MISS)
+            .filter(|other| other != name && likeness(other) >= NEAR_MISS)
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         SessionsError::Unknown { name: name.to_owned(), nearest }
     }

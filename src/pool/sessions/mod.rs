@@ -3,11 +3,15 @@
 //! there.
 
 mod admit; // an agent from one
+mod clone;
+mod delete;
 mod desk; // who may do something to them
 pub(super) mod export; // files that follow their agents
 mod last; // what a terminal followed
 mod list;
 mod load;
+mod promote; // a temporary agent
+mod rename;
 mod resume; // files of agents that come back
 mod save;
 mod snapshot; // what would be saved
@@ -50,6 +54,8 @@ pub enum SessionsError {
         #[source]
         source: StoreError,
     },
+    #[error("the change could not be written down")]
+    Unwritten,
     #[error("the server is shutting down")]
     Stopping,
 }
@@ -82,9 +88,10 @@ fn near(nearest: Option<&str>) -> String {
 }
 
 impl Pool {
-    /// Removes what a server that died was about to put in place.
+    /// Removes what a server that died was about to put in place, and ends what it had begun.
     pub fn tidy_sessions(&self) {
         self.directory.tidy();
+        self.finish_renames();
     }
 
     /// Does something with session files, off the async threads.

@@ -20,9 +20,14 @@ impl Pool {
     ) -> Result<SessionName, SessionsError> {
         let agent =
             self.find(id).await?.ok_or_else(|| SessionsError::NoAgent { id: id.clone() })?;
-        // A temporary agent becomes what its session is called, and so cannot be saved under its id.
-        let own = SessionName::of(id)?;
-        let name = name.unwrap_or(own);
+        let name = match name {
+            Some(name) => name,
+            None => SessionName::of(id)?,
+        };
+        if id.is_temp() {
+            self.promote(id, name.clone(), overwrite).await?;
+            return Ok(name);
+        }
         let (pool, saved) = (Arc::clone(self), name.clone());
         // What has begun is finished even if the caller goes away.
         let save = tokio::spawn(async move {
@@ -38,6 +43,10 @@ impl Pool {
 
     async fn save_own(&self, agent: &AgentHandle, name: SessionName) -> Result<(), SessionsError> {
         let _desk = self.desk.at(name.id()).await;
+        if agent.id() != *name.id() {
+            // It got another while we waited for the desk.
+            return Err(SessionsError::NoAgent { id: name.id().clone() });
+        }
         self.write_session(agent, name, Overwrite::Replace).await?;
         let (number, exported) = (agent.facts().number, Exported::Yes);
         self.shared.store.commit(vec![Write::Exported { agent: number, exported }]).await?;
@@ -59,7 +68,7 @@ impl Pool {
         self.write_session(agent, name, overwrite).await
     }
 
-    async fn write_session(
+    pub(super) async fn write_session(
         &self,
         agent: &AgentHandle,
         name: SessionName,

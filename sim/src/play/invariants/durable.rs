@@ -191,6 +191,9 @@ fn lost(kept: &Kept, told: &Told<'_>) -> Vec<String> {
     let from_sessions = sessions::made_from_sessions(kept).now;
     for id in told.asked_for().into_iter().filter(|id| !from_sessions.contains(id)) {
         match (told.fate(id), kept.agent_once_called(id)) {
+            // It may have been deleted, or have got another id and ended under that.
+            (Fate::Exists { .. }, None) if told.may_have_lost(id) => {}
+            (Fate::Gone, Some(_)) if told.may_be_given(id) => {}
             (Fate::Exists { .. }, None) => {
                 found.push(format!("{id}: it was created and is not there"));
             }

@@ -106,11 +106,36 @@ impl<'a> Told<'a> {
                 _ => return None,
             };
             // Whether a name without a dot was that of an agent or of a file alone is known of the former.
-            let is_agents = from.starts_with('.') || self.fate(from) != Fate::Unknown;
+            let is_agents = from.starts_with('.') || matches!(self.fate(from), Fate::Exists { .. });
             let is_same = made.call.method == "rename_session" || from.starts_with('.');
             (is_agents && is_same && !self.is_changed_after(to, made)).then_some(to)
         });
         given.collect()
+    }
+
+    /// Whether the agent of this id may have got another, or have been deleted.
+    pub fn may_have_lost(&self, id: &str) -> bool {
+        self.calls.iter().filter(|made| !is_refused(made)).any(|made| {
+            let named = match made.call.method.as_str() {
+                "rename_session" => param(made, "old_name"),
+                "delete_session" => param(made, "session_name"),
+                "save_session" => param(made, "agent_id").filter(|id| id.starts_with('.')),
+                _ => None,
+            };
+            named == Some(id)
+        })
+    }
+
+    /// Whether an agent may have got this id that was created under another.
+    pub fn may_be_given(&self, id: &str) -> bool {
+        self.calls.iter().filter(|made| !is_refused(made)).any(|made| {
+            let named = match made.call.method.as_str() {
+                "rename_session" => param(made, "new_name"),
+                "save_session" => param(made, "session_name"),
+                _ => None,
+            };
+            named == Some(id)
+        })
     }
 
     /// Whether something may have been done to the agent of this id after a call, or at its time.
