@@ -2,9 +2,10 @@
 
 use super::{ClientError, NexusClient};
 use crate::rpc::method::{
+    CloneSessionParams, CloneSessionResult, DeleteSessionParams, DeleteSessionResult,
     ListSessionsParams, ListSessionsResult, LoadSessionParams, LoadSessionResult,
-    PruneSessionsParams, PruneSessionsResult, SaveSessionParams, SaveSessionResult, SessionFile,
-    ShowSessionParams, call,
+    PruneSessionsParams, PruneSessionsResult, RenameSessionParams, RenameSessionResult,
+    SaveSessionParams, SaveSessionResult, SessionFile, ShowSessionParams, call,
 };
 
 impl NexusClient {
@@ -34,6 +35,27 @@ impl NexusClient {
         params: &SaveSessionParams,
     ) -> Result<SaveSessionResult, ClientError> {
         self.call::<call::SaveSession>(None, params).await
+    }
+
+    pub async fn clone_session(
+        &self,
+        params: &CloneSessionParams,
+    ) -> Result<CloneSessionResult, ClientError> {
+        self.call::<call::CloneSession>(None, params).await
+    }
+
+    pub async fn rename_session(
+        &self,
+        params: &RenameSessionParams,
+    ) -> Result<RenameSessionResult, ClientError> {
+        self.call::<call::RenameSession>(None, params).await
+    }
+
+    pub async fn delete_session(
+        &self,
+        params: &DeleteSessionParams,
+    ) -> Result<DeleteSessionResult, ClientError> {
+        self.call::<call::DeleteSession>(None, params).await
     }
 
     pub async fn prune_sessions(

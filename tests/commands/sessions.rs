@@ -19,6 +19,13 @@ fn a_conversation_is_saved_and_loaded() {
     assert_eq!(server.rpc(&["messages", "second", "--json"]).json()["total"], 2);
     let shown = finished(&mut server.command(&["sessions", "show", "scout"])).stdout;
     assert!(shown.contains("\n\n#0 user: Hello\n#1 assistant: "), "{shown}");
+    assert_eq!(server.rpc(&["clone", "copy", "third"]), ran(0, "third\n", ""));
+    assert_eq!(server.rpc(&["rename", "third", "fourth"]), ran(0, "fourth\n", ""));
+    assert_eq!(server.rpc(&["delete", "fourth"]), ran(0, "fourth\n", ""));
+    assert_eq!(server.rpc(&["delete", "fourth"]).code, 1);
+    assert_eq!(server.rpc(&["create", "."]), ran(0, ".1\n", ""));
+    assert_eq!(server.rpc(&["save", ".1", "promoted"]), ran(0, "promoted\n", ""));
+    assert_eq!(server.rpc(&["status", "promoted"]).code, 0);
     let near = server.rpc(&["load", "scot"]);
     assert_eq!((near.code, near.stdout.as_str()), (1, ""));
     assert_eq!(near.stderr.lines().count(), 1, "{near:?}");

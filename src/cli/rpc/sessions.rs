@@ -1,4 +1,4 @@
-//! Saved conversations: `sessions`, `save`, `load`.
+//! Saved conversations: `sessions`, `save`, `load`, `clone`, `rename`, `delete`.
 
 use clap::Args;
 use jiff::Timestamp;
@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use crate::cli::connection::Connection;
 use crate::cli::{Failed, output};
 use crate::id::AgentId;
-use crate::rpc::method::{ListSessionsParams, LoadSessionParams, SaveSessionParams, SessionEntry};
+use crate::rpc::method::{
+    CloneSessionParams, DeleteSessionParams, ListSessionsParams, LoadSessionParams,
+    RenameSessionParams, SaveSessionParams, SessionEntry,
+};
 
 /// Lists the sessions that can be loaded, newest first
 #[derive(Debug, Args)]
@@ -105,6 +108,68 @@ impl Load {
         };
         let loaded = connection.answered(connection.client.load_session(&params).await).await?;
         connection.show(&loaded, || loaded.agent_id.to_string());
+        Ok(())
+    }
+}
+
+/// Copies a session, and prints the name of the copy
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  nexus3 rpc clone scout second")]
+pub struct Clone {
+    /// The session's name
+    #[arg(value_name = "SESSION")]
+    src_session: String,
+    /// The name of the copy
+    #[arg(value_name = "NAME")]
+    dest_session: String,
+}
+
+impl Clone {
+    pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
+        let Self { src_session, dest_session } = self;
+        let params = CloneSessionParams { src_session, dest_session };
+        let cloned = connection.answered(connection.client.clone_session(&params).await).await?;
+        connection.show(&cloned, || cloned.dest_session.clone());
+        Ok(())
+    }
+}
+
+/// Renames a session, and the agent that has it
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  nexus3 rpc rename scout second")]
+pub struct Rename {
+    /// The session's name
+    #[arg(value_name = "SESSION")]
+    old_name: String,
+    /// Its new name
+    #[arg(value_name = "NAME")]
+    new_name: String,
+}
+
+impl Rename {
+    pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
+        let Self { old_name, new_name } = self;
+        let params = RenameSessionParams { old_name, new_name };
+        let renamed = connection.answered(connection.client.rename_session(&params).await).await?;
+        connection.show(&renamed, || renamed.new_name.clone());
+        Ok(())
+    }
+}
+
+/// Deletes a session; an agent that has it goes on, unsaved
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  nexus3 rpc delete scout")]
+pub struct Delete {
+    /// The session's name
+    #[arg(value_name = "SESSION")]
+    session_name: String,
+}
+
+impl Delete {
+    pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
+        let params = DeleteSessionParams { session_name: self.session_name };
+        let deleted = connection.answered(connection.client.delete_session(&params).await).await?;
+        connection.show(&deleted, || deleted.session_name.clone());
         Ok(())
     }
 }
