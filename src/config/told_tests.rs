@@ -250,8 +250,6 @@ config.json:7:27: server.max_concurrent: expected a whole number from 1 to 65536
   hint: leave `max_concurrent` out for the default, 32
 config.json:8:27: server.shutdown_grace: expected a number of seconds from 0, at most 2592000, found -1
   hint: leave `shutdown_grace` out for the default, 10
-config.json:9:9: `server.idle_timeout` is part of the contract but not supported by this version yet
-  hint: remove it
 config.json:10:22: server.log_level: expected one of error, warn, info, debug, trace, found a string "inof"
   hint: did you mean "info"?
 config.json:13:27: permissions.default_preset: there is no preset "sandbox"
