@@ -55,8 +55,10 @@ async fn the_stream_of_nobody_is_not_found() {
 #[tokio::test]
 async fn a_cursor_that_is_none_is_refused() {
     let server = start_with_agent().await;
-    let no_number = |shown: &str| format!("Invalid cursor: {shown:?} is not a number");
-    let above = "Invalid cursor: the newest event is 1".to_owned();
+    let refused = |message: &str| refusal(400, -32602, message);
+    let no_number = |shown: &str| refused(&format!("Invalid cursor: {shown:?} is not a number"));
+    let mut above = refused("Invalid cursor: the newest event is 1");
+    above.1["error"]["data"] = json!({"newest": 1});
     for path in ["/events", "/agent/a/events"] {
         let get = |query: &str| server.request("GET", &format!("{path}{query}"));
         let table = [
@@ -66,10 +68,10 @@ async fn a_cursor_that_is_none_is_refused() {
             (get("?after=0").header("Last-Event-ID", "1e3"), no_number("1e3")),
             (get("?after=2"), above.clone()),
             (get("?after=0").header("Last-Event-ID", "2"), above.clone()),
-            (get("?since=1"), "Unknown query parameter: \"since\"; known: after".to_owned()),
+            (get("?since=1"), refused("Unknown query parameter: \"since\"; known: after")),
         ];
-        for (request, message) in table {
-            assert_eq!(told(&server, &request).await, refusal(400, -32602, &message), "{message}");
+        for (request, expected) in table {
+            assert_eq!(told(&server, &request).await, expected);
         }
         let wins = get("?after=x").header("Last-Event-ID", "0");
         assert_eq!(server.connect().await.exchange(&wins).await.status, 200);
