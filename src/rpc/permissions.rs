@@ -70,6 +70,7 @@ impl Call<'_> {
         GetPermissionsResult {
             permission_level: permissions.level(),
             preset: permissions.grant().preset.name.clone(),
+            description: permissions.grant().preset.description.clone(),
             disabled_tools: rights.disabled_tools.clone(),
             policy: PolicyView::of(permissions),
             session_allowances: rights.allowances.clone(),

@@ -54,6 +54,9 @@ pub struct SetSystemPromptResult {
 pub struct GetPermissionsResult {
     pub permission_level: Level,
     pub preset: String,
+    /// What the configuration says about the preset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     pub disabled_tools: BTreeSet<String>,
     pub policy: PolicyView,
     pub session_allowances: Allowances,

@@ -65,6 +65,8 @@ fn told(permissions: &GetPermissionsResult) -> String {
         ["may write".to_owned(), paths(&policy.write_paths, "as its level says")],
         ["blocked".to_owned(), output::plain(&policy.blocked_paths.join(", "))],
     ];
+    let description = permissions.description.as_deref().map(output::plain);
+    rows.extend(description.map(|text| ["about it".to_owned(), text]));
     if !disabled.is_empty() {
         rows.push(["no tools".to_owned(), disabled.join(", ")]);
     }
