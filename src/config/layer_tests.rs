@@ -167,7 +167,7 @@ fn every_problem_is_told_where_it_stands() {
          2592000, found -1\n  hint: leave `skill_timeout` out for the default, 300\n\
          /p/.nexus3/config.json:2:18: max_messages: expected a whole number from 1 to 100000, \
          found 0\n  hint: leave `max_messages` out for the default, 1000\n\
-         NEXUS3_SERVER__PORT:1:1: server.port: expected a whole number from 0 to 65535, found a \
+         NEXUS3_SERVER__PORT: server.port: expected a whole number from 0 to 65535, found a \
          string \"ninety\"\n  hint: leave `port` out for the default, 8765"
     );
 }

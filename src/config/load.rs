@@ -37,8 +37,7 @@ pub(super) struct Read {
 
 /// The configuration that layers make together, the later over the earlier.
 pub(super) fn read(layers: &[Layer]) -> Result<Read, ConfigError> {
-    let sources: Vec<Source> = layers.iter().map(|layer| layer.source.clone()).collect();
-    let problems = Problems::new(&sources);
+    let problems = Problems::new(layers);
     let mut trees: Vec<Option<Tree>> =
         layers.iter().enumerate().map(|(index, layer)| tree(index, layer, &problems)).collect();
     let projects = trees.iter_mut().zip(layers).enumerate();
@@ -70,8 +69,8 @@ fn tree(index: usize, layer: &Layer, problems: &Problems<'_>) -> Option<Tree> {
 
 /// The keys of a project's configuration that count only when it is trusted.
 pub fn needing_trust(source: &Source) -> Result<Vec<String>, ConfigError> {
-    let problems = Problems::new(std::slice::from_ref(source));
     let layer = Layer { source: source.clone(), form: Form::File };
+    let problems = Problems::new(std::slice::from_ref(&layer));
     let keys = tree(0, &layer, &problems).map(|tree| screen::needing_trust(&tree));
     problems.settle(keys.unwrap_or_default())
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::layer::{Form, Layer};
 use super::tree::At;
 use super::{Position, Source, position};
 use crate::limits;
@@ -35,20 +36,25 @@ pub enum ConfigError {
     Invalid { problems: Vec<Problem>, untold: usize },
 }
 
-/// One thing that is wrong, and where. Lines and columns count from 1, columns in characters.
+/// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    pub file: String,
-    pub line: usize,
-    pub column: usize,
+    /// The file, the variable or the flag that says it.
+    pub source: String,
+    /// Where in a file; what a variable or a flag says is one value.
+    pub position: Option<Position>,
     pub message: String,
     pub hint: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, column, message, hint } = self;
-        write!(f, "{file}:{line}:{column}: {message}\n  hint: {hint}")
+        let Self { source, position, message, hint } = self;
+        write!(f, "{source}:")?;
+        if let Some(Position { line, column }) = position {
+            write!(f, "{line}:{column}:")?;
+        }
+        write!(f, " {message}\n  hint: {hint}")
     }
 }
 
@@ -73,14 +79,14 @@ impl fmt::Display for Report<'_> {
 /// Collects the problems of all sources. Many readers hold it at once and only add to it.
 #[derive(Debug)]
 pub(super) struct Problems<'a> {
-    sources: &'a [Source],
+    layers: &'a [Layer],
     found: RefCell<Vec<(At, Problem)>>,
     untold: Cell<usize>,
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn new(sources: &'a [Source]) -> Self {
-        Self { sources, found: RefCell::default(), untold: Cell::default() }
+    pub(super) fn new(layers: &'a [Layer]) -> Self {
+        Self { layers, found: RefCell::default(), untold: Cell::default() }
     }
 
     pub(super) fn add(&self, at: At, message: String, hint: String) {
@@ -89,9 +95,12 @@ impl<'a> Problems<'a> {
             self.untold.set(self.untold.get() + 1);
             return;
         }
-        let source = &self.sources[at.source];
-        let Position { line, column } = position(&source.text, at.offset);
-        let problem = Problem { file: source.name.clone(), line, column, message, hint };
+        let Layer { source: Source { name, text }, form } = &self.layers[at.source];
+        let position = match form {
+            Form::File | Form::Project { .. } => Some(position(text, at.offset)),
+            Form::Value { .. } => None,
+        };
+        let problem = Problem { source: name.clone(), position, message, hint };
         found.push((at, problem));
     }
 

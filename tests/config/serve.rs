@@ -36,7 +36,7 @@ fn the_flag_wins_over_the_variable_and_the_variable_over_the_file() {
     assert_eq!(person.run(&["serve", "--idle-timeout", "0.05"]).code, 0);
     person.set("NEXUS3_SERVER__IDLE_TIMEOUT", "soon");
     let wrong = person.run(&["serve"]);
-    let told = "error: NEXUS3_SERVER__IDLE_TIMEOUT:1:1: server.idle_timeout: expected a number";
+    let told = "error: NEXUS3_SERVER__IDLE_TIMEOUT: server.idle_timeout: expected a number";
     assert!(wrong.code == 1 && wrong.stderr.starts_with(told), "{wrong:?}");
     for time in ["0", "-1", "soon", "1e99"] {
         let wrong = person.run(&["serve", &format!("--idle-timeout={time}")]);

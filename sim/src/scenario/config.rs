@@ -68,7 +68,8 @@ pub(super) fn check(file: &Place<'_>, problems: &Problems<'_>, given: &Map<Strin
         Err(ConfigError::Invalid { problems: found, untold: _ }) => {
             for problem in found {
                 let message = format!("in [config]: {}", problem.message);
-                problems.add(lines.offsets[problem.line - 1], message, problem.hint);
+                let at = problem.position.expect("a file has places");
+                problems.add(lines.offsets[at.line - 1], message, problem.hint);
             }
         }
         Err(

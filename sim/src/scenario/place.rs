@@ -45,8 +45,8 @@ impl<'t> Problems<'t> {
         found.sort_by_key(|(offset, ..)| *offset);
         found.truncate(PROBLEMS_MAX);
         let told = |(offset, message, hint)| {
-            let at = position(text, offset);
-            Problem { file: file.to_owned(), line: at.line, column: at.column, message, hint }
+            let position = Some(position(text, offset));
+            Problem { source: file.to_owned(), position, message, hint }
         };
         found.into_iter().map(told).collect()
     }

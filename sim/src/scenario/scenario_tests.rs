@@ -201,8 +201,9 @@ fn schema_and_reader_agree_on_unknown_keys() {
 fn reads_safely(text: &str) {
     let lines: Vec<_> = text.split('\n').collect();
     for problem in Scenario::parse("s.toml", text).err().unwrap_or_default() {
-        let line = lines.get(problem.line - 1).expect("the line is in the text");
-        assert!((1..=line.chars().count() + 1).contains(&problem.column), "{problem}");
+        let at = problem.position.expect("a file has places");
+        let line = lines.get(at.line - 1).expect("the line is in the text");
+        assert!((1..=line.chars().count() + 1).contains(&at.column), "{problem}");
         assert!(!problem.message.is_empty() && !problem.hint.is_empty(), "{problem}");
     }
 }
