@@ -267,6 +267,8 @@ pub const PROVIDER_BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub const PROVIDER_RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 /// The name of a model, as its provider knows it.
 pub const MODEL_ID_BYTES_MAX: usize = 256;
+/// How long a provider that is only asked whether it is there may take.
+pub const PROVIDER_PROBE_MAX: Duration = Duration::from_secs(5);
 /// How often one request follows a provider that sends it elsewhere.
 pub const PROVIDER_REDIRECTS_MAX: u32 = 3;
 /// Connections to one host that are kept for later requests.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use http::{Request, StatusCode};
-use nexus3::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
-use nexus3::provider::{ModelError, Models};
+use nexus3::config::{Config, ModelConfig, NetworkConfig, ProviderConfig, ProviderKind};
+use nexus3::provider::{ModelError, Models, Probed, probe};
 use nexus3::world::{
     Authorities, AuthoritiesError, Http, HttpError, HttpFault, HttpResponse, HttpTerms, World, real,
 };
@@ -54,6 +54,18 @@ async fn asked(
     http: &dyn Http,
     acceptor: &TlsAcceptor,
 ) -> (Option<String>, Result<HttpResponse, HttpError>) {
+    let ask = async |port: u16| {
+        let request = Request::get(format!("https://localhost:{port}/")).body(Bytes::new());
+        http.send(request.expect("the request is well formed")).await
+    };
+    answering(acceptor, ask).await
+}
+
+/// What comes of asking a server on a port, and the first line that the server saw.
+async fn answering<T>(
+    acceptor: &TlsAcceptor,
+    ask: impl AsyncFnOnce(u16) -> T,
+) -> (Option<String>, T) {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut listener = world().net.bind(any).await.expect("a port is bound");
     let port = listener.local_addr().expect("it has an address").port();
@@ -67,9 +79,7 @@ async fn asked(
         stream.flush().await.expect("the client reads its answer");
         Some(line)
     };
-    let request = Request::get(format!("https://localhost:{port}/")).body(Bytes::new());
-    let send = http.send(request.expect("the request is well formed"));
-    tokio::join!(peer, send)
+    tokio::join!(peer, ask(port))
 }
 
 #[tokio::test]
@@ -112,6 +122,29 @@ fn file(content: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().expect("a test may write a file");
     file.write_all(content.as_bytes()).expect("a test may write a file");
     file
+}
+
+#[tokio::test]
+async fn a_provider_is_trusted_by_its_own_authorities() {
+    let (pem, acceptor) = certified();
+    let pem = file(&pem);
+    let asked = async |ca_file: Option<&Path>| {
+        let ask = async |port: u16| {
+            let provider = ProviderConfig {
+                base_url: Some(format!("https://localhost:{port}/v1")),
+                ca_file: ca_file.map(Path::to_owned),
+                ..ProviderConfig::of(ProviderKind::Vllm)
+            };
+            probe(&world(), "p", &provider, &NetworkConfig::default()).await
+        };
+        answering(&acceptor, ask).await
+    };
+    let (seen, probed) = asked(Some(pem.path())).await;
+    assert_eq!(seen.as_deref(), Some("GET /v1/models HTTP/1.1\r\n"));
+    assert_eq!(probed.expect("the authority vouches for it"), Probed::Welcome);
+    let (seen, probed) = asked(None).await;
+    assert_eq!(seen, None, "no key is shown to a stranger");
+    assert!(probed.is_err(), "nobody vouches for it");
 }
 
 #[tokio::test]

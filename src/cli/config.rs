@@ -42,20 +42,27 @@ enum Command {
     nexus3 config show\n  \
     nexus3 config show --config team.json --json")]
 struct ShowArguments {
+    #[command(flatten)]
+    looked_at: LookedAt,
+}
+
+// No doc comment: clap would take it for the help of the command.
+#[derive(Debug, Args)]
+pub struct LookedAt {
     /// The server's home [default: `$NEXUS3_HOME`, or ~/.nexus3]
     #[arg(long, value_name = "DIR")]
-    home: Option<PathBuf>,
+    pub home: Option<PathBuf>,
     /// The configuration file [default: config.json in the home, if there is one]
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Prints the result as JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 pub fn run(world: &World, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.command {
-        Command::Show(arguments) => show(world, arguments),
+        Command::Show(arguments) => show(world, &arguments.looked_at),
         Command::Schema => {
             output::json(&config::schema());
             Ok(())
@@ -63,11 +70,11 @@ pub fn run(world: &World, arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-fn show(world: &World, arguments: &ShowArguments) -> anyhow::Result<()> {
-    let home = home(world, arguments.home.clone())?;
-    let loaded = load(world, &home, arguments.config.as_deref(), Vec::new())?;
+fn show(world: &World, looked_at: &LookedAt) -> anyhow::Result<()> {
+    let home = home(world, looked_at.home.clone())?;
+    let loaded = load(world, &home, looked_at.config.as_deref(), Vec::new())?;
     let values = loaded.values();
-    if arguments.json {
+    if looked_at.json {
         let sources: Map<String, Value> =
             values.into_iter().map(|Shown { key, source, .. }| (key, source.into())).collect();
         let ignored: Vec<String> = loaded.notices.iter().map(Notice::to_string).collect();

@@ -1,41 +1,37 @@
 //! `nexus3 doctor`: looks for what keeps a server from working, and says what to do. It changes nothing
-//! but a file of its own that it removes again.
+//! but a file of its own that it removes again. Providers are asked whether they take their key, models
+//! nothing.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 
+use super::config::LookedAt;
 use super::{Failed, config, home, output};
 use crate::causes;
 use crate::client::{Detection, NexusClient};
 use crate::config::words::shell_word;
-use crate::config::{Config, Loaded, Notice};
+use crate::config::{Config, Loaded, NetworkConfig, Notice, ProviderConfig};
 use crate::home::{self as server_home, HomeError, Lock};
-use crate::provider::Models;
+use crate::provider::{self, Fault, Models, ProbeError, Probed};
 use crate::world::real::Landlock;
 use crate::world::{Access, Dir, Use, World};
 
 /// Looks for what keeps a server from working here, and says what to do about it.
 ///
-/// The exit code is 1 where something is wrong.
+/// Each provider is asked whether it takes its key, which costs nothing. The exit code is 1 where something is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     nexus3 doctor\n  \
     nexus3 doctor --config team.json --json")]
 pub struct Arguments {
-    /// The server's home [default: `$NEXUS3_HOME`, or ~/.nexus3]
-    #[arg(long, value_name = "DIR")]
-    home: Option<PathBuf>,
-    /// The configuration file [default: config.json in the home, if there is one]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Prints the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    looked_at: LookedAt,
 }
 
 /// What was looked at, and what was found.
@@ -59,10 +55,11 @@ impl Finding {
 }
 
 pub(super) async fn run(world: &World, arguments: &Arguments) -> Result<(), Failed> {
-    let home = home(world, arguments.home.clone())?;
-    let findings = examine(world, &home, arguments.config.as_deref(), Landlock::here()).await;
+    let LookedAt { home: given, config, json } = &arguments.looked_at;
+    let home = home(world, given.clone())?;
+    let findings = examine(world, &home, config.as_deref(), Landlock::here()).await;
     let healthy = findings.iter().all(|finding| finding.ok);
-    if arguments.json {
+    if *json {
         output::json(&json!({"ok": healthy, "findings": findings}));
     } else {
         for Finding { check, ok, message, hint } in findings {
@@ -87,7 +84,7 @@ pub async fn examine(
     match config::load(world, home, given, Vec::new()) {
         Ok(loaded) => {
             findings.extend(of_config(&loaded));
-            findings.extend(of_providers(world, &loaded.config));
+            findings.extend(of_providers(world, &loaded.config).await);
             findings.push(of_port(world, &loaded.config).await);
         }
         Err(error) => findings.push(Finding::wrong(
@@ -220,20 +217,52 @@ fn of_config(loaded: &Loaded) -> Vec<Finding> {
     findings
 }
 
-/// Each provider by itself, so that one that cannot be used does not hide the next.
-fn of_providers(world: &World, config: &Config) -> Vec<Finding> {
-    let checked = |(name, provider): (&String, &crate::config::ProviderConfig)| {
-        let mut alone = Config { network: config.network.clone(), ..Config::default() };
-        alone.providers.insert(name.clone(), provider.clone());
-        match Models::new(world, &alone, None) {
-            Ok(_) => Finding::fine("provider", format!("`{name}` has all it needs")),
-            Err(error) => {
-                let hint = format!("see `providers.{name}` in `nexus3 config show`");
-                Finding::wrong("provider", causes::told(&error), hint)
-            }
+/// Each provider by itself, so that one that cannot be used does not hide the next; all at once, since
+/// some may not answer.
+async fn of_providers(world: &World, config: &Config) -> Vec<Finding> {
+    let providers = provider::in_use(world, config);
+    let network = &config.network;
+    let asked =
+        providers.iter().map(|(name, provider)| of_provider(world, name, provider, network));
+    join_all(asked).await
+}
+
+async fn of_provider(
+    world: &World,
+    name: &str,
+    config: &ProviderConfig,
+    network: &NetworkConfig,
+) -> Finding {
+    let mut alone = Config { network: network.clone(), ..Config::default() };
+    alone.providers.insert(name.to_owned(), config.clone());
+    let see = format!("see `providers.{name}` in `nexus3 config show`");
+    if let Err(error) = Models::new(world, &alone, None) {
+        return Finding::wrong("provider", causes::told(&error), see);
+    }
+    match provider::probe(world, name, config, network).await {
+        Ok(Probed::Inside) => Finding::fine("provider", format!("`{name}` is built in")),
+        Ok(Probed::Welcome) => Finding::fine("provider", format!("`{name}` lets us in")),
+        Ok(Probed::Unclear) => {
+            let told = format!("`{name}` answers, and does not tell whether it lets us in");
+            Finding::fine("provider", told)
         }
-    };
-    config.providers.iter().map(checked).collect()
+        Err(ProbeError::Unusable(error)) => Finding::wrong("provider", causes::told(&error), see),
+        Err(ProbeError::Failed(error)) => {
+            let hint = match error.fault {
+                Fault::Auth => "put a key there that it takes, then look again",
+                Fault::Status
+                | Fault::Connect
+                | Fault::Timeout
+                | Fault::Stall
+                | Fault::Reset
+                | Fault::Eof
+                | Fault::ErrorInStream
+                | Fault::BadJson
+                | Fault::Empty => "see whether it runs and is where `base_url` says",
+            };
+            Finding::wrong("provider", error.message, hint)
+        }
+    }
 }
 
 async fn of_port(world: &World, config: &Config) -> Finding {

@@ -13,6 +13,7 @@ mod key; // keys, and keeping them out of every text
 mod models; // which models there are
 mod names; // names and arguments that a wire takes back
 mod openai; // the chat completions wire
+mod probe; // whether it takes its key
 mod redirect; // a provider that moved
 mod remote; // a model on another machine
 #[cfg(test)]
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 pub use endpoint::EndpointError;
 pub use key::Secrets;
 pub use models::{Model, ModelError, Models};
+pub use probe::{ProbeError, Probed, in_use, probe};
 pub use traffic::{BodyEnd, Carried, Passed, Traffic};
 
 use crate::id::AgentId;

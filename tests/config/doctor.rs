@@ -111,6 +111,65 @@ fn keys_that_are_missing_or_cannot_be_sent_are_found_for_each_provider() {
     );
 }
 
+/// A provider that lets in who has the right key, as a person of this key finds it.
+async fn found_with(key: &str, status: u16) -> Vec<(String, String, String)> {
+    let model = wiremock::MockServer::start().await;
+    let right = wiremock::matchers::header("authorization", "Bearer right-key-0123");
+    let answer = |status| wiremock::ResponseTemplate::new(status).set_body_string("secret-canary");
+    wiremock::Mock::given(right).respond_with(answer(200)).mount(&model).await;
+    wiremock::Mock::given(wiremock::matchers::any())
+        .respond_with(answer(status))
+        .mount(&model)
+        .await;
+    let (mut person, port) = person();
+    let port = port.local_addr().unwrap().port();
+    let base_url = format!("{}/v1", model.uri());
+    let provider = json!({"type": "openai", "base_url": base_url, "models": {"m": {"id": "x"}}});
+    let config = json!({"server": {"port": port}, "providers": {"p": provider}});
+    person.write_home("config.json", &config.to_string());
+    person.set("OPENAI_API_KEY", key);
+    let key = key.to_owned();
+    let found = tokio::task::spawn_blocking(move || {
+        let said = person.run(&["doctor"]);
+        assert!(!format!("{said:?}").contains(&key), "{said:?}");
+        wrong(&person)
+    });
+    let found = found.await.unwrap();
+    let asked = model.received_requests().await.unwrap();
+    assert!(asked.iter().all(|request| request.method == "GET"), "no model was asked");
+    assert_eq!(asked.len(), 2, "each time once");
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_its_provider_does_not_take_is_found() {
+    assert_eq!(found_with("right-key-0123", 401).await, []);
+    for status in [401, 403] {
+        let told = format!(
+            "provider `p` refused access (HTTP {status}; check the key in the variable \
+             `OPENAI_API_KEY`)"
+        );
+        let hint = "put a key there that it takes, then look again";
+        let found = ("provider".to_owned(), told, hint.to_owned());
+        assert_eq!(found_with("wrong-key-0123", status).await, [found]);
+    }
+    // It answers, and does not say whether it would.
+    assert_eq!(found_with("wrong-key-0123", 404).await, []);
+}
+
+#[test]
+fn a_provider_that_nobody_answers_for_is_found() {
+    let (person, silent) = person();
+    let port = silent.local_addr().unwrap().port();
+    let base_url = format!("http://127.0.0.1:{port}/v1");
+    let provider = json!({"type": "vllm", "base_url": base_url, "models": {"m": {"id": "x"}}});
+    let config = json!({"server": {"port": port}, "providers": {"p": provider}});
+    person.write_home("config.json", &config.to_string());
+    let (check, message, hint) = wrong(&person).remove(0);
+    assert_eq!((check.as_str(), message.as_str()), ("provider", "provider `p` cannot be reached"));
+    assert_eq!(hint, "see whether it runs and is where `base_url` says");
+}
+
 #[test]
 fn a_wrong_key_of_the_configuration_is_found() {
     let (person, _port) = person();
