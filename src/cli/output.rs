@@ -2,6 +2,10 @@
 //! A reader that went away (a closed pipe) is no error of ours.
 
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
+
+use tokio::io::Interest;
+use tokio::net::unix::pipe::Sender;
 
 /// Whether somebody still reads what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,19 @@ pub fn text(text: &str) -> Reader {
         Ok(()) => Reader::There,
         Err(_) => Reader::Gone,
     }
+}
+
+/// Returns once nobody reads what is written, also while there is nothing to write. Never where that
+/// cannot be told, as of a file.
+pub async fn reader_gone() {
+    // Unchecked: it stays a blocking one for those who write, and may be no pipe.
+    let watched = std::io::stdout().as_fd().try_clone_to_owned();
+    if let Ok(watched) = watched.and_then(Sender::from_owned_fd_unchecked)
+        && watched.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
 }
 
 pub fn json(value: &impl serde::Serialize) {

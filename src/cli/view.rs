@@ -69,7 +69,10 @@ impl View {
                 self.agents.remove(agent);
                 self.line(agent, Tone::Dim, "destroyed")
             }
-            What::AgentUpdated { changed, .. } => {
+            What::AgentUpdated { previous_agent_id: Some(previous), .. } => {
+                self.line(agent, Tone::Dim, &format!("was {previous} until now"))
+            }
+            What::AgentUpdated { changed, previous_agent_id: None, .. } => {
                 let changes = changed.iter().map(|(field, value)| format!("{field} {value}"));
                 let changes: Vec<String> = changes.collect();
                 self.line(agent, Tone::Dim, &format!("has now {}", changes.join(", ")))

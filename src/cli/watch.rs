@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::pin::pin;
 use std::time::Duration;
 
 use clap::Args;
+use http::StatusCode;
 use tokio::time::{Instant, timeout};
 
 use super::Failed;
@@ -53,7 +55,7 @@ pub struct Trace {
 impl Watch {
     pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
         let events = connection.client.events(self.agent.as_ref(), self.after);
-        Watching::new(connection, events, Whom::All, None).run().await.map(|_| ())
+        Watching::new(connection, events, Whom::All, None).run().await
     }
 }
 
@@ -63,20 +65,50 @@ impl Trace {
         let client = &connection.client;
         let newest = connection.answered(client.newest_event().await).await?;
         let agents = connection.answered(client.list_agents().await).await?.agents;
-        let mut family = BTreeSet::from([self.agent.clone()]);
-        // They stand in order of creation: a child after its parent.
-        for agent in &agents {
-            if agent.parent_agent_id.as_ref().is_some_and(|parent| family.contains(parent)) {
-                family.insert(agent.agent_id.clone());
+        let until = (!self.follow).then_some(newest);
+        let (first, called) = match first(&connection, &self.agent).await? {
+            Some(found) => found,
+            // Nothing of it is kept.
+            None if agents.iter().any(|agent| agent.agent_id == self.agent) => {
+                (newest + 1, self.agent.clone())
+            }
+            None => return Err(connection.no_agent(&self.agent).await),
+        };
+        if until.is_some_and(|until| until < first) {
+            return Ok(());
+        }
+        let mut members = BTreeSet::from([called]);
+        // Events tell who was created by whom, unless they are kept no more. Agents stand in order of
+        // creation, a child after its parent; temporary ids may have been others' before.
+        let named = agents.iter().filter(|agent| !agent.is_temp);
+        for agent in named {
+            let parent = agent.parent_agent_id.as_ref();
+            if parent.is_some_and(|parent| *parent == self.agent || members.contains(parent)) {
+                members.insert(agent.agent_id.clone());
             }
         }
-        let until = (!self.follow).then_some(newest);
-        let events = client.events(None, Some(0));
-        let shown = Watching::new(&connection, events, Whom::Family(family), until).run().await?;
-        let known = agents.iter().any(|agent| agent.agent_id == self.agent);
-        match shown {
-            Shown::Nothing if !known => Err(connection.no_agent(&self.agent).await),
-            Shown::Nothing | Shown::Something => Ok(()),
+        let events = client.events(None, Some(first.saturating_sub(1)));
+        let family = Whom::Family { root: self.agent, members };
+        Watching::new(&connection, events, family, until).run().await
+    }
+}
+
+/// The first event of an agent that is kept, and what the agent was called then.
+async fn first(connection: &Connection, agent: &AgentId) -> Result<Option<(Seq, AgentId)>, Failed> {
+    let mut events = connection.client.events(Some(agent), Some(0));
+    loop {
+        let event = timeout(QUIET_MAX, events.next()).await.unwrap_or(None);
+        match event.transpose() {
+            Ok(Some(Event { seq: Some(seq), agent_id: Some(called), .. })) => {
+                return Ok(Some((seq, called)));
+            }
+            // What is live, or tells of a gap.
+            Ok(Some(_)) => {}
+            // Its stream is refused where nothing of it was ever there.
+            Ok(None) | Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(failed(error)),
         }
     }
 }
@@ -84,13 +116,11 @@ impl Trace {
 /// Whose events are shown.
 enum Whom {
     All,
-    Family(BTreeSet<AgentId>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    Nothing,
-    Something,
+    /// An agent, by every life that its id had, and those below it.
+    Family {
+        root: AgentId,
+        members: BTreeSet<AgentId>,
+    },
 }
 
 struct Watching<'a> {
@@ -110,32 +140,32 @@ impl<'a> Watching<'a> {
         Self { connection, events, whom, until, view, away: None }
     }
 
-    async fn run(mut self) -> Result<Shown, Failed> {
-        let mut shown = Shown::Nothing;
-        if self.until == Some(0) {
-            return Ok(shown);
-        }
-        while let Some(event) = self.next().await {
-            let event = match event {
-                Ok(event) => event,
-                Err(error) => {
+    async fn run(mut self) -> Result<(), Failed> {
+        let mut gone = pin!(output::reader_gone());
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = self.next() => next,
+                () = &mut gone => break,
+            };
+            let event = match next {
+                Some(Ok(event)) => event,
+                Some(Err(error)) => {
                     self.missed(error)?;
                     continue;
                 }
+                None => break,
             };
             self.away = None;
             let last = self.until.is_some_and(|until| event.seq.is_none_or(|seq| seq >= until));
-            if self.whom.takes(&event) {
-                shown = Shown::Something;
-                if self.show(&event) == Reader::Gone {
-                    break;
-                }
+            if self.whom.takes(&event) && self.show(&event) == Reader::Gone {
+                break;
             }
             if last {
                 break;
             }
         }
-        Ok(shown)
+        Ok(())
     }
 
     async fn next(&mut self) -> Option<Result<Event, ClientError>> {
@@ -172,19 +202,26 @@ impl<'a> Watching<'a> {
 
 impl Whom {
     fn takes(&mut self, event: &Event) -> bool {
-        let Self::Family(family) = self else {
+        let Self::Family { root, members: family } = self else {
             return true;
         };
         let Some(agent) = &event.agent_id else {
             return true;
         };
-        if let What::AgentCreated { parent_agent_id } | What::AgentRestored { parent_agent_id } =
-            &event.what
-            && parent_agent_id.as_ref().is_some_and(|parent| family.contains(parent))
+        if let What::AgentCreated { parent_agent_id: Some(parent) }
+        | What::AgentRestored { parent_agent_id: Some(parent) } = &event.what
+            && family.contains(parent)
         {
             family.insert(agent.clone());
         }
-        family.contains(agent)
+        // Its old id is free for others, as is a temporary one whose agent is gone.
+        if let What::AgentUpdated { previous_agent_id: Some(previous), .. } = &event.what
+            && family.remove(previous)
+        {
+            family.insert(agent.clone());
+        }
+        let gone = matches!(event.what, What::AgentDestroyed { .. }) && agent.is_temp();
+        if gone && agent != root { family.remove(agent) } else { family.contains(agent) }
     }
 }
 

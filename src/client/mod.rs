@@ -185,14 +185,13 @@ impl NexusClient {
         params: Value,
     ) -> Result<Value, ClientError> {
         let path = agent.map_or_else(|| "/rpc".to_owned(), |agent| format!("/agent/{agent}"));
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let waits = [Method::Send, Method::CreateAgent, Method::Compact];
-        // Turns and summaries end by the server's own deadlines.
-        let allowed = if waits.iter().any(|waits| waits.name() == method) {
+        let allowed = if waits_for_a_turn(method, &params) {
+            // It ends by the server's own deadlines.
             Duration::from_secs_f64(TIMEOUT_SECONDS_MAX)
         } else {
             CLIENT_CALL_MAX
         };
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let exchange = self.exchange(Request::post(path), body.to_string());
         let (status, answer) = timeout(allowed, exchange).await.map_err(|_| self.timed_out())??;
         self.result(status, &answer)
@@ -291,6 +290,12 @@ impl NexusClient {
     fn protocol(&self, what: String) -> ClientError {
         ClientError::Protocol { address: self.address, what }
     }
+}
+
+/// Whether a call is answered only after a turn.
+fn waits_for_a_turn(method: &str, params: &Value) -> bool {
+    let first_answer = || params["wait_for_initial_response"] == json!(true);
+    method == Method::Send.name() || (method == Method::CreateAgent.name() && first_answer())
 }
 
 /// The header that shows a token; `None` where it has bytes that no header may have.

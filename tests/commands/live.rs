@@ -49,12 +49,57 @@ fn a_watch_ends_with_its_reader() {
     stdout.read_line(&mut line).unwrap();
     let event: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((event["type"].as_str(), event["seq"].as_u64()), (Some("agent_created"), Some(1)));
+    // It notices without having anything to tell.
     drop(stdout);
-    // It notices with the next event that it has to tell.
-    server.rpc(&["send", "scout", "Hello"]);
     let mut told = String::new();
     watching.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!((watching.wait().unwrap().code(), told.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_trace_ends_with_its_reader() {
+    let server = Serving::start(&[]);
+    server.rpc(&["create", "scout"]);
+    let mut command = server.command(&["trace", "scout", "--follow"]);
+    let mut tracing = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(tracing.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "scout: created\n");
+    drop(stdout);
+    assert_eq!(tracing.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_trace_follows_an_agent_over_its_names() {
+    let server = Serving::start(&[]);
+    // Somebody else had the first name before.
+    server.rpc(&["create", "."]);
+    server.rpc(&["destroy", ".1"]);
+    assert_eq!(server.rpc(&["create", "."]), ran(0, ".1\n", ""));
+    let mut command = server.command(&["trace", ".1", "--follow"]);
+    let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(following.stdout.take().unwrap());
+    for expected in [".1: created\n", ".1: destroyed\n", ".1: created\n"] {
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, expected);
+    }
+    server.rpc(&["save", ".1", "scout"]);
+    // The name is free again, for a stranger.
+    assert_eq!(server.rpc(&["create", "."]), ran(0, ".1\n", ""));
+    server.rpc(&["rename", "scout", "lead"]);
+    server.rpc(&["send", "lead", "Hello"]);
+    let traced = finished(&mut server.command(&["trace", "lead"]));
+    let lines: Vec<&str> = traced.stdout.lines().collect();
+    let names = [".1: created", "scout: was .1 until now", "lead: was scout until now"];
+    assert_eq!(lines[..4], [&names[..], &["lead: ← cli: Hello"]].concat(), "{traced:?}");
+    server.rpc(&["shutdown"]);
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with(&format!("{}\n{}\n", names[1], names[2])), "{rest}");
+    assert!(rest.ends_with("the server stops\n"), "{rest}");
+    assert_eq!(following.wait().unwrap().code(), Some(0));
 }
 
 #[test]
