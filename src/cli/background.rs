@@ -86,6 +86,7 @@ fn spawn(connection: &Connection, port: u16, log: File) -> std::io::Result<Child
     Command::new(program)
         .args(["serve", "--port", &port.to_string(), "--idle-timeout", IDLE_SECONDS, "--home"])
         .arg(&connection.home)
+        .env("NEXUS3_SERVER__HOST", connection.client.address().ip().to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)

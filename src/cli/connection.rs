@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use secrecy::SecretString;
 use serde::Serialize;
 
 use super::output::Hint;
-use super::{Failed, home, output};
+use super::{Failed, config, home, output};
 use crate::client::{ClientError, NexusClient, find_token};
 use crate::config::words::meant;
 use crate::home::DEFAULT_PORT;
@@ -20,7 +20,7 @@ const SCHEME: &str = "http://";
 
 #[derive(Clone, Debug, Args)]
 pub struct Flags {
-    /// The server's port [default: 8765]
+    /// The server's port [default: `server.port` of the configuration, or 8765]
     #[arg(long, global = true, value_name = "N", conflicts_with = "url")]
     port: Option<u16>,
     /// The server's address, which is on this machine: `http://localhost:8765`
@@ -37,6 +37,15 @@ pub struct Flags {
     json: bool,
 }
 
+// No doc comment: clap would take it for the help of the command.
+#[derive(Debug, Args)]
+pub struct Connected<C: Subcommand> {
+    #[command(flatten)]
+    pub server: Flags,
+    #[command(subcommand)]
+    pub command: C,
+}
+
 /// A server that a command may talk to; whether it is there shows with the first call.
 #[derive(Debug)]
 pub struct Connection {
@@ -47,9 +56,20 @@ pub struct Connection {
 }
 
 impl Flags {
-    pub fn address(&self) -> SocketAddr {
-        let port = self.port.unwrap_or(DEFAULT_PORT);
-        self.url.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+    /// Where the server is: given, or where one that is started here would listen.
+    pub fn address(&self, world: &World) -> anyhow::Result<SocketAddr> {
+        let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        if let Some(given) = self.url.or(self.port.map(local)) {
+            return Ok(given);
+        }
+        let configured = config::load(world, &self.home(world)?, None, Vec::new());
+        let server = configured
+            .map_err(|error| error.context(Hint("or name the server with --port".to_owned())))?
+            .config
+            .server;
+        // Any port at all is none that could be asked for.
+        let port = if server.port == 0 { DEFAULT_PORT } else { server.port };
+        Ok(SocketAddr::new(server.host, port))
     }
 
     pub fn as_json(&self) -> bool {
@@ -57,8 +77,8 @@ impl Flags {
     }
 
     /// A client without a token.
-    pub fn stranger(&self, world: &World) -> NexusClient {
-        NexusClient::on(world, self.address(), None).named("cli")
+    pub fn stranger(&self, world: &World) -> anyhow::Result<NexusClient> {
+        Ok(NexusClient::on(world, self.address(world)?, None).named("cli"))
     }
 
     pub fn home(&self, world: &World) -> anyhow::Result<PathBuf> {
@@ -73,7 +93,7 @@ impl Flags {
     }
 
     pub fn connect(&self, world: &World) -> Result<Connection, Failed> {
-        let (address, home) = (self.address(), self.home(world)?);
+        let (address, home) = (self.address(world)?, self.home(world)?);
         let token = self.token(world, address.port())?;
         let (flags, there) = (self.clone(), world.clone());
         let find = move || flags.token(&there, address.port()).ok().flatten();

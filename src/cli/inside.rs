@@ -24,7 +24,7 @@ pub async fn anywhere<T>(
     work: impl AsyncFnOnce(&Connection) -> Result<T, Failed>,
 ) -> Result<T, Failed> {
     let connection = flags.connect(world)?;
-    match flags.stranger(world).detect().await {
+    match connection.client.detect().await {
         Detection::NoServer => {
             let inside = Inside::start(world, &connection).await?;
             let done = work(&inside.connection).await;

@@ -35,6 +35,7 @@ use clap::{Parser, Subcommand};
 use futures_util::future::LocalBoxFuture;
 use tokio::runtime::{Builder, Runtime};
 
+use self::connection::Connected;
 use crate::world::World;
 use crate::world::real::{SUPERVISOR_COMMAND, supervise};
 
@@ -62,11 +63,18 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Arguments),
-    Rpc(Box<rpc::Arguments>),
+    /// Talks to a running server.
+    #[command(
+        after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 no server, 4 authentication, \
+        130 interrupted."
+    )]
+    Rpc(Box<Connected<rpc::Command>>),
     Run(run::Arguments),
-    Sessions(sessions::Arguments),
+    /// Looks at what is stored; needs no running server
+    Sessions(Connected<sessions::Command>),
     Trace(watch::Trace),
-    Perm(perm::Arguments),
+    /// Explains what agents may do
+    Perm(Connected<perm::Command>),
     Trust(trust::Arguments),
     Config(config::Arguments),
     Init(init::Arguments),

@@ -1,26 +1,17 @@
 //! `nexus3 perm explain`: which rule decides about a tool call. Nothing runs.
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
 use super::Failed;
-use super::connection::Flags;
+use super::connection::Connected;
 use crate::id::AgentId;
 use crate::rpc::method::ExplainPermissionParams;
 use crate::world::World;
 
-/// Explains what agents may do
-#[derive(Debug, Args)]
-pub struct Arguments {
-    #[command(flatten)]
-    server: Flags,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Tells how a tool call would be decided on, and by which rule; nothing runs
     #[command(after_help = "Examples:\n  \
         nexus3 perm explain scout exec\n  \
@@ -35,7 +26,7 @@ enum Command {
     },
 }
 
-impl Arguments {
+impl Connected<Command> {
     pub async fn run(self, world: &World) -> Result<(), Failed> {
         let Command::Explain { agent, tool, arguments } = self.command;
         let arguments = arguments.map(|json| serde_json::from_str(&json)).transpose();

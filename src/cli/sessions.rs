@@ -5,26 +5,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::Value;
 
-use super::connection::{Connection, Flags};
+use super::connection::{Connected, Connection};
 use super::rpc::Sessions;
 use super::{Failed, inside, output};
 use crate::rpc::method::{PruneSessionsParams, ShowSessionParams};
 use crate::world::World;
 
-/// Looks at what is stored; needs no running server
-#[derive(Debug, Args)]
-pub struct Arguments {
-    #[command(flatten)]
-    server: Flags,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     List(Sessions),
     /// Shows a session: what its agent is, and what was said
     #[command(after_help = "Example:\n  nexus3 sessions show scout")]
@@ -57,7 +48,7 @@ enum Command {
     },
 }
 
-impl Arguments {
+impl Connected<Command> {
     pub async fn run(self, world: &World) -> Result<(), Failed> {
         let Self { server, command } = self;
         inside::anywhere(world, &server, async |connection: &Connection| {

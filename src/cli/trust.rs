@@ -23,7 +23,7 @@ use crate::world::World;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     nexus3 trust                   trust the project in this directory\n  \
-    nexus3 trust ~/work/api        trust another one\n  \
+    nexus3 trust ~/code/api        trust another one\n  \
     nexus3 trust --list            which are trusted, and which changed since\n  \
     nexus3 trust --revoke .        trust it no longer")]
 pub struct Arguments {

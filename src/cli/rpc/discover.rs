@@ -15,7 +15,6 @@ use tokio::time::timeout;
 use crate::cli::connection::Flags;
 use crate::cli::{Failed, output};
 use crate::client::{Detection, NexusClient};
-use crate::home::DEFAULT_PORT;
 use crate::world::World;
 
 const AT_ONCE: usize = 50;
@@ -87,7 +86,10 @@ enum Auth {
 impl Discover {
     pub async fn run(self, world: &World, flags: &Flags) -> Result<(), Failed> {
         let home = flags.home(world)?;
-        let ports = self.ports.unwrap_or_else(|| usual(world, &home));
+        let ports = match self.ports {
+            Some(ports) => ports,
+            None => usual(world, &home, flags.address(world)?.port()),
+        };
         let looking: Vec<_> = ports.0.into_iter().map(|port| look(world, flags, port)).collect();
         let mut found: Vec<Found> = stream::iter(looking).buffered(AT_ONCE).collect().await;
         // Of thousands of ports nobody wants to read that they are empty.
@@ -122,11 +124,11 @@ async fn look(world: &World, flags: &Flags, port: u16) -> Found {
 }
 
 /// The usual port, and those of which a token is in the home.
-fn usual(world: &World, home: &Path) -> Ports {
+fn usual(world: &World, home: &Path, port: u16) -> Ports {
     let listed = world.fs.dir(home).and_then(|dir| dir.list()).unwrap_or_default();
-    let port = |name: &str| name.strip_prefix("rpc-")?.strip_suffix(".token")?.parse().ok();
-    let named = listed.iter().filter_map(|entry| port(entry.name.to_str()?));
-    Ports(named.chain([DEFAULT_PORT]).collect())
+    let named = |name: &str| name.strip_prefix("rpc-")?.strip_suffix(".token")?.parse().ok();
+    let named = listed.iter().filter_map(|entry| named(entry.name.to_str()?));
+    Ports(named.chain([port]).collect())
 }
 
 fn table(found: &[Found]) -> String {

@@ -9,27 +9,16 @@ mod server;
 mod sessions;
 mod settings;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 pub use sessions::Sessions;
 
 use super::Failed;
-use super::connection::Flags;
+use super::connection::Connected;
 use super::watch;
 use crate::world::World;
 
-/// Talks to a running server.
-#[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 no server, 4 authentication, \
-    130 interrupted.")]
-pub struct Arguments {
-    #[command(flatten)]
-    server: Flags,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     Detect(server::Detect),
     Discover(discover::Discover),
     List(agents::List),
@@ -57,8 +46,8 @@ enum Command {
     Call(server::Call),
 }
 
-pub async fn run(world: &World, arguments: Arguments) -> Result<(), Failed> {
-    let Arguments { server, command } = arguments;
+pub async fn run(world: &World, arguments: Connected<Command>) -> Result<(), Failed> {
+    let Connected { server, command } = arguments;
     // These ask without a token, or with several.
     let command = match command {
         Command::Detect(detect) => return detect.run(world, &server).await,

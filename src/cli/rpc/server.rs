@@ -17,9 +17,11 @@ pub struct Detect {}
 
 impl Detect {
     pub async fn run(self, world: &World, server: &Flags) -> Result<(), Failed> {
-        let detection = server.stranger(world).detect().await;
+        let stranger = server.stranger(world)?;
+        let detection = stranger.detect().await;
         if server.as_json() {
-            output::json(&json!({"port": server.address().port(), "detection": detection}));
+            let port = stranger.address().port();
+            output::json(&json!({"port": port, "detection": detection}));
         } else {
             output::line(detection.name());
         }
