@@ -2,56 +2,19 @@
 
 #[path = "../private_home/home.rs"]
 mod home;
+pub mod ran;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 pub use home::private_home;
+pub use ran::{Ran, finished, program, ran};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 use tempfile::TempDir;
-
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_nexus3");
-
-/// What a command left behind.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Ran {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).expect("stdout is JSON and nothing else")
-    }
-}
-
-pub fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
-    Ran { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
-}
-
-/// The program with nothing of this environment, so that keys and homes of the machine stay out.
-pub fn program(home: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.env_clear().env("NEXUS3_HOME", home).stdin(Stdio::null());
-    command
-}
 
 pub fn run(home: &Path, arguments: &[&str]) -> Ran {
     finished(program(home).args(arguments))
-}
-
-/// Runs a command to its end.
-pub fn finished(command: &mut Command) -> Ran {
-    let output = command.output().expect("the program runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-    Ran {
-        code: output.status.code().expect("it ends by itself"),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
 }
 
 pub fn signal(child: &Child, signal: Signal) {

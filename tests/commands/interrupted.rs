@@ -11,13 +11,7 @@ use super::support::{Ran, Serving, ran, signal};
 const LONG: Duration = Duration::from_mins(10);
 
 fn left(child: Child) -> Ran {
-    let output = child.wait_with_output().expect("it ends");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-    Ran {
-        code: output.status.code().expect("no signal ends it"),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
+    Ran::of(child.wait_with_output().expect("it ends"))
 }
 
 fn begun(server: &Serving, arguments: &[&str]) -> Child {

@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
-use super::support::{PROGRAM, Serving, finished, private_home, program};
+use super::support::ran::PROGRAM;
+use super::support::{Serving, finished, private_home, program};
 
 /// Runs a line of shell in which `$P` is the program.
 fn shell(server: &Serving, line: &str) -> (i32, String) {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::support::{PROGRAM, Serving, finished};
+use super::support::ran::PROGRAM;
+use super::support::{Serving, finished};
 
 const MARK: &str = "# A lead with three workers";
 

@@ -9,11 +9,17 @@
               it does not do as it should"
 )]
 
+mod asked;
 mod doctor;
+mod effects;
 mod help;
 #[path = "../private_home/home.rs"]
 mod home;
 mod init;
+mod keys;
+#[path = "../cli_support/ran.rs"]
+mod ran;
+mod script;
 mod serve;
 mod show;
 mod support;

@@ -5,30 +5,11 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::home::private_home;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_nexus3");
-
-/// What a command left behind.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
-
-impl Ran {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).expect("stdout is JSON and nothing else")
-    }
-}
-
-pub fn ran(code: i32, stdout: &str, stderr: &str) -> Ran {
-    Ran { code, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
-}
+pub use crate::ran::{Ran, ran};
+use crate::ran::{finished, program};
 
 /// A machine with a server's home, and a directory beside it.
 pub struct Person {
@@ -71,41 +52,26 @@ impl Person {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.env_clear().env("NEXUS3_HOME", self.home.path()).stdin(Stdio::null());
+        let mut command = program(self.home.path());
         command.envs(self.vars.iter().map(|(name, value)| (name, value)));
         command.current_dir(&self.cwd).args(arguments);
         command
     }
 
     pub fn run(&self, arguments: &[&str]) -> Ran {
-        let output = self.command(arguments).output().expect("the program runs");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
-        Ran {
-            code: output.status.code().expect("it ends by itself"),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+        finished(&mut self.command(arguments))
     }
 
     /// Starts a server in the directory, on a port of its own.
     pub fn serve(&self, flags: &[&str]) -> Serving {
         let mut command = self.command(&["serve", "--port", "0"]);
-        command.args(flags).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
-        let mut said = Vec::new();
-        let port = loop {
-            let mut line = String::new();
-            assert_ne!(stderr.read_line(&mut line).expect("it speaks UTF-8"), 0, "{said:?}");
-            if let Some((_, port)) = line.trim_end().split_once(" listens on http://127.0.0.1:") {
-                break port.to_owned();
-            }
-            said.push(line.trim_end().to_owned());
-        };
-        // It goes on speaking, and must not wait for somebody who listens.
-        let rest = std::thread::spawn(move || stderr.lines().count());
-        Serving { port, said, child, _rest: rest }
+        command.args(flags);
+        Serving::start(command)
+    }
+
+    /// Starts a server in the directory, on the port of its configuration.
+    pub fn serve_as_configured(&self) -> Serving {
+        Serving::start(self.command(&["serve"]))
     }
 }
 
@@ -119,6 +85,25 @@ pub struct Serving {
 }
 
 impl Serving {
+    fn start(mut command: Command) -> Self {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is a pipe"));
+        let mut said = Vec::new();
+        let port = loop {
+            let mut line = String::new();
+            assert_ne!(stderr.read_line(&mut line).expect("it speaks UTF-8"), 0, "{said:?}");
+            if let Some((_, address)) = line.trim_end().split_once(" listens on http://") {
+                let (_, port) = address.rsplit_once(':').expect("an address has a port");
+                break port.to_owned();
+            }
+            said.push(line.trim_end().to_owned());
+        };
+        // It goes on speaking, and must not wait for somebody who listens.
+        let rest = std::thread::spawn(move || stderr.lines().count());
+        Self { port, said, child, _rest: rest }
+    }
+
     pub fn rpc(&self, person: &Person, arguments: &[&str]) -> Ran {
         person.run(&[&["rpc", "--port", &self.port], arguments].concat())
     }
