@@ -33,6 +33,19 @@ impl Accounts {
         Ok(opened.map(|kept| Write::BudgetOpened(Box::new(kept))))
     }
 
+    /// The same for an agent that comes for these, which are still there and count no more.
+    pub fn open_in_place_of(
+        &self,
+        leaving: &[AgentNumber],
+        (agent, parent): (AgentNumber, Option<AgentNumber>),
+        limits: &Limits,
+        now: Timestamp,
+    ) -> Result<Option<Write>, Exceeded> {
+        let (who, at) = ((agent, parent), (now, Instant::now()));
+        let opened = self.budgets().open_in_place_of(leaving, who, limits, at)?;
+        Ok(opened.map(|kept| Write::BudgetOpened(Box::new(kept))))
+    }
+
     /// The agent is gone, or was never there.
     pub fn close(&self, agent: AgentNumber) {
         self.budgets().close(agent);

@@ -39,20 +39,27 @@ impl Pool {
         let pool = Arc::clone(self);
         let ended = tokio::spawn(async move {
             let _place = place;
-            pool.end(leaving).await
+            let ended = pool.end(leaving, Vec::new()).await?;
+            // It may have been the last one that had not asked for the end.
+            pool.stop_if_all_asked();
+            Ok(ended)
         });
         ended.await.expect("ending an agent does not panic")
     }
 
+    /// Ends agents that nobody finds any more; what is to be written with their end is.
     pub(super) async fn end(
         &self,
         leaving: Vec<Leaving<AgentHandle>>,
+        more: Vec<Write>,
     ) -> Result<Vec<AgentId>, StoreError> {
         let agents = || leaving.iter().filter_map(|leaving| leaving.agent.as_ref());
         for agent in agents() {
             agent.retire(Retire::CancelTurn(CancelReason::Destroyed)).await;
         }
-        if let Err(error) = self.shared.store.commit(self.destruction(&leaving)).await {
+        let mut writes = self.destruction(&leaving);
+        writes.extend(more);
+        if let Err(error) = self.shared.store.commit(writes).await {
             for agent in agents() {
                 agent.resume().await;
             }
@@ -74,8 +81,6 @@ impl Pool {
         }
         let gone: Vec<AgentNumber> = leaving.iter().map(|leaving| leaving.number).collect();
         self.forget_last(&gone).await;
-        // It may have been the last one that had not asked for the end.
-        self.stop_if_all_asked();
         let destroyed: Vec<AgentId> = leaving.into_iter().map(|leaving| leaving.id).collect();
         tracing::debug!(?destroyed, "destroyed");
         Ok(destroyed)

@@ -14,6 +14,7 @@ mod registry;
 mod rename;
 mod renaming; // who is called what, as bookkeeping
 mod registry_sessions;
+mod replacing; // who comes for whom, as bookkeeping
 mod restore;
 mod sessions; // what is done to saved ones
 mod waits;

@@ -13,6 +13,8 @@ pub struct Registry<A> {
     /// In order of creation.
     pub(super) agents: BTreeMap<AgentNumber, Entry<A>>,
     pub(super) by_id: BTreeMap<AgentId, AgentNumber>,
+    /// Who has an id once the agent that has it is gone.
+    pub(super) coming: BTreeMap<AgentId, AgentNumber>,
     /// The old and the new id of each agent that is getting another one.
     pub(super) changing: BTreeSet<AgentId>,
     next_number: AgentNumber,
@@ -80,7 +82,7 @@ pub struct Leaving<A> {
     pub agent: Option<A>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     Taken,
     NoParent,
@@ -101,6 +103,7 @@ impl<A> Registry<A> {
         let mut registry = Self {
             agents: BTreeMap::new(),
             by_id: BTreeMap::new(),
+            coming: BTreeMap::new(),
             changing: BTreeSet::new(),
             next_number,
             waits: Waits::default(),
@@ -126,7 +129,8 @@ impl<A> Registry<A> {
         if let Some(parent) = parent {
             self.agents.get_mut(&parent).expect("parents are there").children.insert(number);
         }
-        self.by_id.insert(id.clone(), number);
+        let of_id = if self.by_id.contains_key(&id) { &mut self.coming } else { &mut self.by_id };
+        of_id.insert(id.clone(), number);
         let (children, exported) = (BTreeSet::new(), Exported::No);
         self.agents.insert(number, Entry { id, presence, parent, children, exported });
     }
@@ -146,6 +150,15 @@ impl<A: Clone> Registry<A> {
         if !self.is_free(id) {
             return Err(Refused::Taken);
         }
+        self.reserve_beside(id, parent)
+    }
+
+    /// The same of an id that another may have.
+    pub(super) fn reserve_beside(
+        &mut self,
+        id: &AgentId,
+        parent: Option<&Found<A>>,
+    ) -> Result<AgentNumber, Refused> {
         let parent = parent.map(|parent| parent.number);
         if parent.is_some_and(|parent| !self.is_here(parent)) {
             return Err(Refused::NoParent);
@@ -337,15 +350,15 @@ impl<A: Clone> Registry<A> {
         };
     }
 
-    /// Forgets an agent that has left or never arrived; its id is free from now on, and its children
-    /// have no parent any more.
+    /// Forgets an agent that has left or never arrived; its id is free from now on, or that of whoever
+    /// comes for it, and its children have no parent any more.
     pub fn remove(&mut self, number: AgentNumber) {
         let entry = self.agents.remove(&number).expect("an agent is removed once");
         assert!(
             matches!(entry.presence, Presence::Leaving(_) | Presence::Arriving),
             "an agent leaves before it is forgotten"
         );
-        self.by_id.remove(&entry.id);
+        self.let_go(&entry.id, number);
         if let Some(parent) = entry.parent.and_then(|parent| self.agents.get_mut(&parent)) {
             parent.children.remove(&number);
         }

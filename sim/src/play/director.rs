@@ -346,6 +346,8 @@ impl<'a> Director<'a> {
                     let ended = ended.chain(loaded.and_then(Value::as_str));
                     self.destroyed.extend(ended.map(str::to_owned));
                     problems.extend(self.save(call, result));
+                } else if *done == Done::Unanswered {
+                    self.destroyed.extend(overwritten(call).map(str::to_owned));
                 }
                 problems
             }
@@ -474,4 +476,11 @@ fn label(index: usize, step: &Step) -> String {
         Some(name) => format!("step {} `{name}`", index + 1),
         None => format!("step {}", index + 1),
     }
+}
+
+/// The agent whose place a session may have taken that nobody was told was loaded.
+fn overwritten(call: &Call) -> Option<&str> {
+    let params = call.params.as_ref().filter(|_| call.method == "load_session")?;
+    let id = params.get("agent_id").or_else(|| params.get("session_name"))?;
+    id.as_str().filter(|_| params.get("overwrite") == Some(&Value::Bool(true)))
 }

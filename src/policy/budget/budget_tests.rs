@@ -189,6 +189,22 @@ fn agents_count_while_they_are_there_and_what_they_used_for_ever() {
 }
 
 #[test]
+fn who_comes_for_others_needs_no_place_besides_theirs() {
+    let mut family = Family::new();
+    family.open(1, None, json!({"max_agents": 3})).unwrap();
+    family.open(2, Some(1), json!({})).unwrap();
+    family.open(3, Some(2), json!({})).unwrap();
+    let (at, none) = ((family.time(), family.instant()), Limits::default());
+    assert!(family.budgets.open_in_place_of(&[], (4, Some(1)), &none, at).is_err());
+    assert!(family.budgets.open_in_place_of(&[2, 3], (4, Some(1)), &none, at).is_ok());
+    assert!(family.open(5, Some(1), json!({})).is_err(), "those that leave are still there");
+    family.budgets.close(3);
+    family.budgets.close(2);
+    assert_eq!(family.open(5, Some(1), json!({})), Ok(()));
+    assert!(family.open(6, Some(1), json!({})).is_err());
+}
+
+#[test]
 fn whoever_is_left_behind_is_held_to_what_its_parent_was_given() {
     let mut family = Family::new();
     family.open(1, None, json!({"max_turns": 2, "max_agents": 2})).unwrap();

@@ -169,6 +169,25 @@ impl Budgets {
         Ok(Some(KeptBudget { agent, parent, bounds, own, gone, presence: Presence::Here }))
     }
 
+    /// The same for an agent that comes for these, which are still there and count no more.
+    pub fn open_in_place_of(
+        &mut self,
+        leaving: &[u64],
+        (agent, parent): (u64, Option<u64>),
+        limits: &Limits,
+        at: (Timestamp, Instant),
+    ) -> Result<Option<KeptBudget>, Exceeded> {
+        let leaving: Vec<u64> = leaving.iter().copied().filter(|agent| self.has(*agent)).collect();
+        for agent in &leaving {
+            self.each_above(*agent, |budget| budget.agents -= 1);
+        }
+        let opened = self.open(agent, parent, limits, at);
+        for agent in &leaving {
+            self.each_above(*agent, |budget| budget.agents += 1);
+        }
+        opened
+    }
+
     /// The agent is gone, or never came to be. What it has used stays charged.
     pub fn close(&mut self, agent: u64) {
         if !self.budgets.contains_key(&agent) {

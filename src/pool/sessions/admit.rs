@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::agent::{AgentHandle, Facts, Kit, Retire};
 use crate::event::{What, iso};
 use crate::id::AgentId;
-use crate::policy::budget::Limits;
+use crate::policy::budget::{Exceeded, Limits};
 use crate::policy::{Level, PolicyError, Refusal, WriteRule, ceiling, normal};
 use crate::pool::create::CreateError;
 use crate::pool::registry::{Found, Refused};
@@ -60,15 +60,6 @@ impl Incoming {
 }
 
 impl Pool {
-    /// Checks whether [`Pool::admit`] would refuse what the session says.
-    pub(super) async fn check_incoming(&self, incoming: &Incoming) -> Result<(), RestoreError> {
-        let _place = self.families.acquire().await.expect("this semaphore is never closed");
-        let found = self.found_parent(&incoming.file);
-        let parent = incoming.parent(found.as_ref())?;
-        let record = self.record_of(incoming, parent).await?;
-        self.remade(0, &record, parent.map(|parent| &parent.agent)).map(drop)
-    }
-
     /// Makes an agent from a session. Its id must be free, and the desk of its name is the caller's.
     pub(super) async fn admit(&self, incoming: Incoming) -> Result<AgentHandle, RestoreError> {
         // What its parent may do stays as it is until the child is there.
@@ -80,16 +71,28 @@ impl Pool {
         let parent = parent.map(|parent| &parent.agent);
         let made = self.remade(number, &record, parent);
         let (facts, kit) = made.inspect_err(|_| self.forget(number))?;
-        let parent = parent.map(AgentHandle::id);
-        let mut writes = vec![Write::AgentCreated { number, record: Box::new(record.clone()) }];
-        writes.extend(self.taking(number, incoming, record.recipe, parent));
-        writes.extend(budget);
+        let writes = self.arrival(number, incoming, record, budget);
         let committed = self.shared.store.commit(writes).await;
         committed.map_err(|source| {
             self.forget(number);
             RestoreError::Storage { source }
         })?;
         self.begin(facts, kit).await
+    }
+
+    /// An agent from a session, whole.
+    pub(super) fn arrival(
+        &self,
+        number: AgentNumber,
+        incoming: Incoming,
+        record: AgentRecord,
+        budget: Option<Write>,
+    ) -> Vec<Write> {
+        let (parent, recipe) = (record.parent.clone(), record.recipe.clone());
+        let mut writes = vec![Write::AgentCreated { number, record: Box::new(record) }];
+        writes.extend(self.taking(number, incoming, recipe, parent));
+        writes.extend(budget);
+        writes
     }
 
     /// What a session brings besides the agent itself, and the event that tells of it.
@@ -121,7 +124,7 @@ impl Pool {
     }
 
     /// Starts an agent that is on record, and lets others find it.
-    async fn begin(&self, facts: Facts, kit: Kit) -> Result<AgentHandle, RestoreError> {
+    pub(super) async fn begin(&self, facts: Facts, kit: Kit) -> Result<AgentHandle, RestoreError> {
         let (number, id) = (facts.number, kit.id.clone());
         let failed = |source: StoreError| RestoreError::Storage { source };
         let loaded = self.shared.store.load(number, self.shared.in_memory_max).await;
@@ -154,7 +157,7 @@ impl Pool {
         Err(RestoreError::Destroyed)
     }
 
-    fn found_parent(&self, file: &SessionFile) -> Option<Found<AgentHandle>> {
+    pub(super) fn found_parent(&self, file: &SessionFile) -> Option<Found<AgentHandle>> {
         self.registry().find(file.parent_agent_id.as_ref()?)
     }
 
@@ -164,18 +167,13 @@ impl Pool {
         parent: Option<&Found<AgentHandle>>,
     ) -> Result<(AgentNumber, Option<Write>), RestoreError> {
         let mut registry = self.registry();
-        let reserved = registry.reserve(id, parent).map_err(|refused| match refused {
-            Refused::Taken => RestoreError::from(CreateError::Taken { id: id.clone() }),
-            Refused::NoParent => RestoreError::Destroyed,
-            Refused::Stopping => RestoreError::Stopping,
-        });
+        let reserved = registry.reserve(id, parent).map_err(|refused| no_place(refused, id));
         let (number, now) = (reserved?, self.shared.world.clock.now());
         let above = parent.map(|parent| parent.agent.facts().number);
         let opened = self.shared.accounts.open(number, above, &Limits::default(), now);
         opened.map(|budget| (number, budget)).map_err(|exceeded| {
             registry.remove(number);
-            self.shared.accounts.close(number);
-            CreateError::from(PolicyError::from(Refusal::from(exceeded))).into()
+            no_budget(exceeded)
         })
     }
 
@@ -240,4 +238,16 @@ impl Pool {
             ceiling: above.map(Arc::unwrap_or_clone),
         })
     }
+}
+
+pub(super) fn no_place(refused: Refused, id: &AgentId) -> RestoreError {
+    match refused {
+        Refused::Taken => CreateError::Taken { id: id.clone() }.into(),
+        Refused::NoParent => RestoreError::Destroyed,
+        Refused::Stopping => RestoreError::Stopping,
+    }
+}
+
+pub(super) fn no_budget(exceeded: Exceeded) -> RestoreError {
+    CreateError::from(PolicyError::from(Refusal::from(exceeded))).into()
 }

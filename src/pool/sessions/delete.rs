@@ -47,7 +47,7 @@ impl Pool {
             }
             registry.start_leaving(id, Children::Keep)
         };
-        let ended = self.end(leaving).await?;
+        let ended = self.end(leaving, Vec::new()).await?;
         Ok(!ended.is_empty())
     }
 }

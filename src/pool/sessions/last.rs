@@ -46,7 +46,7 @@ impl Pool {
         self: &Arc<Self>,
         request: LoadRequest,
     ) -> Result<AgentHandle, SessionsError> {
-        let file = match self.last().await? {
+        let mut file = match self.last().await? {
             None => {
                 let (name, nearest) = (LAST_SESSION.to_owned(), None);
                 return Err(SessionsError::Unknown { name, nearest });
@@ -61,6 +61,9 @@ impl Pool {
             self.restore(parent).await?;
         }
         let id = request.agent_id.unwrap_or_else(|| self.free_like(&file.agent_id));
+        if !id.is_temp() {
+            self.touch(&mut file);
+        }
         let wishes = Wishes { preset: request.preset, model: request.model };
         let _desk = self.desk.at(&id).await;
         let incoming = Incoming { id, file, wishes, follows: Follows::FileAndLast };

@@ -8,7 +8,7 @@ use super::admit::{Follows, Incoming, Wishes};
 use super::snapshot::Upto;
 use crate::agent::AgentHandle;
 use crate::id::AgentId;
-use crate::pool::{ChangeError, Children, CreateError, NewPermissions, Pool};
+use crate::pool::{ChangeError, CreateError, NewPermissions, Pool};
 use crate::session::{Overwrite, Session, SessionError, SessionFile, SessionName};
 
 /// What is asked for.
@@ -54,9 +54,12 @@ impl Pool {
         }
         self.wake_parent(&name).await?;
         let _desk = self.desk.both(name.id(), &id).await;
-        let Some(file) = self.any_session(&name).await? else {
+        let Some(mut file) = self.any_session(&name).await? else {
             return Err(self.unknown_session(name.as_str()).await);
         };
+        if id != *name.id() {
+            self.touch(&mut file);
+        }
         if request.overwrite == Overwrite::Refuse && self.registry().number(&id).is_some() {
             return Err(SessionsError::AgentTaken { id });
         }
@@ -72,6 +75,11 @@ impl Pool {
         }
         let incoming = Incoming { id, file, wishes, follows: Follows::File };
         self.admit_in_place(incoming, request.overwrite).await
+    }
+
+    /// What gets another name is newer than any file that was saved under that before.
+    pub(super) fn touch(&self, file: &mut SessionFile) {
+        file.modified_at = file.modified_at.max(self.shared.world.clock.now());
     }
 
     /// Brings back an agent that is on record, and gives it what is wished for.
@@ -102,7 +110,7 @@ impl Pool {
         Ok(agent)
     }
 
-    /// Makes the agent once its id is free: whoever has it goes first, if that is asked for.
+    /// Makes the agent; whoever has its id goes for it, if that is asked for.
     pub(super) async fn admit_in_place(
         self: &Arc<Self>,
         incoming: Incoming,
@@ -116,8 +124,7 @@ impl Pool {
             if overwrite == Overwrite::Refuse || goes {
                 return Err(SessionsError::AgentTaken { id });
             }
-            self.check_incoming(&incoming).await?;
-            self.destroy(&id, Children::Destroy).await?;
+            return Ok(self.replace(incoming).await?);
         }
         Ok(self.admit(incoming).await?)
     }

@@ -12,6 +12,7 @@ mod list;
 mod load;
 mod promote; // a temporary agent
 mod rename;
+mod replace; // an agent that runs
 mod resume; // files of agents that come back
 mod save;
 mod snapshot; // what would be saved

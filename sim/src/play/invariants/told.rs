@@ -87,9 +87,11 @@ impl<'a> Told<'a> {
             let unsure = is_unsure(made) && (is_child || param(made, "agent_id") == Some(id));
             unsure || has_destroyed(made, id)
         });
+        // Whoever is loaded over an agent takes those below it along.
+        let is_overwritten = is_child && self.overwrites().any(|made| ended(made) > created.at);
         // Temporary agents go with their server.
         let is_left_behind = id.starts_with('.') && created.server_start != self.server_start;
-        if may_be_gone || is_left_behind {
+        if may_be_gone || is_overwritten || is_left_behind {
             Fate::Unknown
         } else {
             Fate::Exists { since: created.at }
@@ -196,6 +198,13 @@ impl<'a> Told<'a> {
 
     fn creations(&self) -> impl Iterator<Item = &'a Made> + use<'a> {
         self.calls.iter().filter(|made| made.call.method == "create_agent")
+    }
+
+    /// Loads that may have ended the agent of their id.
+    fn overwrites(&self) -> impl Iterator<Item = &'a Made> + use<'a> {
+        let asked = |made: &Made| made.call.params.as_ref()?.get("overwrite")?.as_bool();
+        let loads = self.calls.iter().filter(|made| made.call.method == "load_session");
+        loads.filter(move |made| asked(made) == Some(true) && !is_refused(made))
     }
 
     fn destructions(&self) -> impl Iterator<Item = &'a Made> + use<'a> {
