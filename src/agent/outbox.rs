@@ -147,6 +147,11 @@ impl Outbox {
         self.retry_at = Some(Instant::now() + STORAGE_RETRY_AFTER);
     }
 
+    /// Tries at once to write what is owed, for somebody who cannot wait for a better time.
+    pub fn try_now(&mut self) {
+        self.retry_at = None;
+    }
+
     /// Forgets everything about a request that waits to be written.
     pub fn drop_request(&mut self, request: &RequestId) -> Vec<Entry> {
         let (dropped, kept) = std::mem::take(&mut self.waiting)

@@ -32,6 +32,8 @@ impl Agent {
         if cancel_turn && self.running.is_some() {
             self.on_input(Input::Stop(Stop::Cancel(reason)));
         }
+        // The disk may have recovered since, and this is the last time that anybody looks.
+        self.outbox.try_now();
     }
 
     /// Answers those who wait for the agent's retirement once nothing of it runs; true when its
