@@ -141,7 +141,7 @@ impl Invariants {
             Box::new(confirmations::OneWinner),
             Box::new(confirmations::StaysDecided),
             Box::new(targets::Targets::new(scenario)),
-            Box::new(schema::Schema::new()),
+            Box::new(schema::Schema),
         ];
         Self { checks, found: Vec::new() }
     }

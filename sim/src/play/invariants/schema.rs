@@ -1,6 +1,7 @@
 //! The invariant `schema`: every answer and every event fits the published document.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use nexus3::rpc::openrpc;
@@ -10,30 +11,30 @@ use super::{Check, End, Invariant, Observation, Seen};
 use crate::play::kept::Kept;
 use crate::play::observed::Answer;
 
-pub struct Schema {
-    results: BTreeMap<String, Validator>,
-    event: Validator,
+/// What the document says of results, by method, and of events. Each is compiled when it is first
+/// needed and then kept for all runs of the process: compiling them all takes longer than most runs.
+struct Published {
+    results: BTreeMap<String, LazyLock<Validator, Compile>>,
+    event: LazyLock<Validator, Compile>,
 }
 
-impl std::fmt::Debug for Schema {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.results.keys()).finish()
-    }
-}
+type Compile = Box<dyn FnOnce() -> Validator + Send>;
+
+static PUBLISHED: LazyLock<Published> = LazyLock::new(|| {
+    let document = openrpc::document();
+    let methods = document.0["methods"].as_array().into_iter().flatten();
+    let results = methods.map(|method| {
+        let name = method["name"].as_str().expect("a method has a name").to_owned();
+        (name, later(&method["result"]["schema"]))
+    });
+    Published { results: results.collect(), event: later(&document.0["x-events"]["schema"]) }
+});
+
+#[derive(Debug)]
+pub struct Schema;
 
 impl Schema {
-    pub fn new() -> Self {
-        let document = Value::Object(openrpc::document().0.clone());
-        let methods = document["methods"].as_array().into_iter().flatten();
-        let results = methods.map(|method| {
-            let name = method["name"].as_str().expect("a method has a name").to_owned();
-            (name, validator(&method["result"]["schema"], &document))
-        });
-        let results = results.collect();
-        Self { results, event: validator(&document["x-events"]["schema"], &document) }
-    }
-
-    fn event(&self, event: &Value) -> Vec<String> {
+    fn event(event: &Value) -> Vec<String> {
         let told = |error: jsonschema::ValidationError<'_>| {
             format!(
                 "an event {} at {:?} does not fit",
@@ -41,14 +42,18 @@ impl Schema {
                 error.instance_path().as_str()
             )
         };
-        self.event.iter_errors(event).take(1).map(told).collect()
+        PUBLISHED.event.iter_errors(event).take(1).map(told).collect()
     }
 }
 
+fn later(schema: &'static Value) -> LazyLock<Validator, Compile> {
+    LazyLock::new(Box::new(|| validator(schema)))
+}
+
 /// References lead to where they lead in the whole document.
-fn validator(schema: &Value, document: &Value) -> Validator {
+fn validator(schema: &Value) -> Validator {
     let mut schema = if schema.is_boolean() { json!({}) } else { schema.clone() };
-    schema["components"] = document["components"].clone();
+    schema["components"] = openrpc::document().0["components"].clone();
     jsonschema::validator_for(&schema).expect("the document's schemas are schemas")
 }
 
@@ -62,11 +67,11 @@ impl Check for Schema {
             Observation::Answered(Answer { method, result: Ok(result), .. }) => (method, result),
             Observation::Event { event, .. } => {
                 let event = serde_json::to_value(event).expect("an event has only string keys");
-                return self.event(&event);
+                return Self::event(&event);
             }
             _ => return Vec::new(),
         };
-        let validator = self.results.get(method);
+        let validator = PUBLISHED.results.get(method);
         let errors = validator.into_iter().flat_map(|validator| validator.iter_errors(result));
         let told = |error: jsonschema::ValidationError<'_>| {
             format!("the result of {method} at {} does not fit", error.instance_path())
@@ -76,7 +81,7 @@ impl Check for Schema {
 
     fn at_rest(&mut self, kept: &Kept, _: &Seen<'_>, _: &End<'_>) -> Vec<String> {
         // As they were written, which is how they are told.
-        kept.events.iter().flat_map(|kept| self.event(&kept.json)).collect()
+        kept.events.iter().flat_map(|kept| Self::event(&kept.json)).collect()
     }
 }
 
@@ -88,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_not_as_published_is_seen() {
-        let (run, mut schema) = (Run::default(), Schema::new());
+        let (run, mut schema) = (Run::default(), Schema);
         let mut check = |result| schema.on(&answered("list_agents", None, result), &run.seen());
         assert_eq!(check(json!({"agents": []})), Vec::<String>::new());
         assert_eq!(
@@ -99,7 +104,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_not_as_published_is_seen() {
-        let (run, mut schema) = (Run::default(), Schema::new());
+        let (run, mut schema) = (Run::default(), Schema);
         let mut check = |json: Value| {
             let kept = KeptEvent { seq: 1, json, ..KeptEvent::default() };
             let kept = Kept { events: vec![kept], ..Kept::default() };
