@@ -32,6 +32,10 @@ twice *ARGS: build-sim
 crash *ARGS: build-sim
     {{nexus3-sim}} crash {{ARGS}}
 
+# Draws what goes wrong from each seed: `just explore scenarios/*.toml --seeds 0..1000 --profile chaos`.
+explore *ARGS: build-sim
+    {{nexus3-sim}} explore {{ARGS}}
+
 # Plants each bug of tests/planted and expects it to be found: `just planted recovery_skipped`.
 planted *NAMES:
     .ci/planted {{NAMES}}

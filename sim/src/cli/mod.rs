@@ -8,9 +8,11 @@
 )]
 
 mod crash;
+mod explore;
 mod output;
 mod run;
 mod seeds;
+mod shard;
 mod trace;
 mod twice;
 
@@ -33,7 +35,8 @@ use crate::scenario::{self, Scenario};
         nexus3-sim run scenarios/*.toml       runs each against its snapshot\n  \
         nexus3-sim run hello.toml --bless     runs it and keeps its transcript\n  \
         nexus3-sim twice scenarios/*.toml     proves that runs are deterministic\n  \
-        nexus3-sim crash scenarios/*.toml     crashes the server at every durable point"
+        nexus3-sim crash scenarios/*.toml     crashes the server at every durable point\n  \
+        nexus3-sim explore scenarios/*.toml --seeds 0..1000   searches for what nobody thought of"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -45,6 +48,7 @@ enum Command {
     Run(run::Arguments),
     Twice(twice::Arguments),
     Crash(crash::Arguments),
+    Explore(explore::Arguments),
     /// Prints the JSON schema of scenario files, for editors
     Schema,
     /// Writes a first scenario file to start from
@@ -68,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Twice(arguments) => twice::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Explore(arguments) => explore::run(&arguments),
         Command::Schema => {
             output::line(&format!("{:#}", scenario::schema()));
             Ok(Verdict::Good)

@@ -6,6 +6,7 @@ mod client; // plays the calls of one client
 mod confirming; // answers confirmations
 mod crash; // the end at a durable point
 mod director; // which step when
+mod ended; // what a run came to
 mod event_line; // an event in the transcript
 mod exchanges; // watches the server's way to its models
 mod expect; // what a step expects
@@ -28,6 +29,7 @@ mod strikes; // what goes wrong by chance
 mod theatre; // all hosts
 mod transcript; // what happened
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub use log::Tracer;
@@ -44,7 +46,8 @@ use theatre::Theatre;
 
 use crate::disk::View;
 use crate::machine;
-use crate::scenario::{Action, SERVER, Scenario, Wire};
+use crate::scenario::{Action, Judge, SERVER, Scenario, Wire};
+use crate::verdict::Kind;
 
 /// The host that looks after the invariants.
 const CHECKER: &str = "(checker)";
@@ -61,8 +64,16 @@ pub struct Played {
     pub transcript: String,
     /// What did not hold; empty for a good run.
     pub failures: Vec<String>,
+    /// What the failures are about.
+    pub kinds: BTreeSet<Kind>,
     /// Virtual time from start to end.
     pub virtual_time: Duration,
+    /// Virtual time until the steps had ended.
+    pub steps_time: Duration,
+    /// How often each kind of durable event was told, as far as the database still has them.
+    pub events: BTreeMap<String, u64>,
+    /// Stands for what the run came to: which agents there are, what was said, how turns ended.
+    pub end_state: u64,
     /// How often a model was asked.
     pub turns: u64,
     /// Stands for the order in which things happened.
@@ -76,9 +87,19 @@ pub struct Played {
 enum Aim {
     /// To see that everything is as the file says.
     Whole,
-    /// To count durable points, or to crash at one. What was expected of steps cannot all hold then:
-    /// they are played, and only the invariants are judged.
-    Points { crash_at: Option<u64> },
+    /// To see what holds whatever happens, with a crash at a durable point if one is given. What was
+    /// expected of steps cannot all hold then: they are played, and only the invariants are judged.
+    Invariants { crash_at: Option<u64> },
+}
+
+impl Aim {
+    /// What a file wants of a run that nobody disturbs.
+    fn of(scenario: &Scenario) -> Self {
+        match scenario.judge {
+            Judge::Everything => Self::Whole,
+            Judge::Invariants => Self::Invariants { crash_at: None },
+        }
+    }
 }
 
 /// Plays a scenario with a seed. One at a time in a process.
@@ -88,7 +109,7 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
 
 /// Plays a scenario while somebody looks at all that is traced.
 pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Played {
-    run(scenario, seed, tracer, Aim::Whole)
+    run(scenario, seed, tracer, Aim::of(scenario))
 }
 
 /// Plays a scenario to its end, with a crash of the server at a durable point if one is given.
@@ -99,7 +120,7 @@ pub fn play_crashing(
     crash_at: Option<u64>,
     tracer: Option<Tracer>,
 ) -> Played {
-    run(scenario, seed, tracer, Aim::Points { crash_at })
+    run(scenario, seed, tracer, Aim::Invariants { crash_at })
 }
 
 fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Played {
@@ -114,10 +135,10 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
     let _listening = log.listen(tracers);
     let faults = Faults::new(&scenario.faults, seed, &theatre);
     let crash = match aim {
-        Aim::Points { crash_at: Some(point) } => {
+        Aim::Invariants { crash_at: Some(point) } => {
             Some(Crash::at(point, seed, &scenario.about, &theatre))
         }
-        Aim::Points { crash_at: None } | Aim::Whole => None,
+        Aim::Invariants { crash_at: None } | Aim::Whole => None,
     };
     let mut run = Run {
         scenario,
@@ -129,12 +150,22 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
         invariants: Invariants::new(scenario),
         log,
         kept: None,
+        steps_ended: Duration::ZERO,
     };
-    let mut failures = Vec::new();
-    let survey = match (run.steps(), aim) {
-        (Ok(()), _) | (Err(Unplayed::TooLong(_)), Aim::Points { .. }) => run.calm(&mut failures),
-        (Err(Unplayed::TooLong(problem) | Unplayed::Broken(problem)), _) => {
-            failures.push(problem);
+    let mut failures = Failures::default();
+    let played = run.steps();
+    run.steps_ended = run.theatre.elapsed();
+    let survey = match (played, aim) {
+        (Ok(()), _) | (Err(Unplayed::TooLong(_)), Aim::Invariants { .. }) => {
+            run.calm(&mut failures)
+        }
+        (Err(Unplayed::TooLong(problem)), Aim::Whole) => {
+            failures.add(Kind::Expectation, problem);
+            run.at_end(None, None);
+            None
+        }
+        (Err(Unplayed::Broken(problem)), _) => {
+            failures.add(Kind::Panic, problem);
             run.at_end(None, None);
             None
         }
@@ -142,12 +173,24 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
     match aim {
         Aim::Whole => {
             let kept = run.kept.as_ref();
-            failures.extend(expected::unmet(&run.theatre, scenario, survey.as_ref(), kept));
+            for unmet in expected::unmet(&run.theatre, scenario, survey.as_ref(), kept) {
+                failures.add(Kind::Expectation, unmet);
+            }
         }
-        Aim::Points { .. } => {}
+        Aim::Invariants { .. } => {}
     }
     epilogue(&run.theatre, survey.as_ref(), run.kept.as_ref());
     run.played(failures)
+}
+
+/// What did not hold, with what it is about.
+#[derive(Debug, Default)]
+struct Failures(Vec<(Kind, String)>);
+
+impl Failures {
+    fn add(&mut self, kind: Kind, what: String) {
+        self.0.push((kind, what));
+    }
 }
 
 /// Why steps were not played to their end.
@@ -170,6 +213,8 @@ struct Run<'a> {
     log: Log,
     /// What the database has, once the server has ended.
     kept: Option<Kept>,
+    /// When the steps had ended.
+    steps_ended: Duration,
 }
 
 impl Run<'_> {
@@ -223,7 +268,7 @@ impl Run<'_> {
     }
 
     /// Faults stop, links heal, the server is up; then it must come to rest, and end without a trace.
-    fn calm(&mut self, failures: &mut Vec<String>) -> Option<Survey> {
+    fn calm(&mut self, failures: &mut Failures) -> Option<Survey> {
         self.faults.end_all(&mut self.theatre);
         let had_crashed = self.has_crashed();
         let mut rest = self.rest();
@@ -232,7 +277,9 @@ impl Run<'_> {
             rest = self.rest();
         }
         let Rest { survey, left_behind, problems } = rest;
-        failures.extend(problems);
+        for problem in problems {
+            failures.add(Kind::Rest, problem);
+        }
         self.at_end(survey.as_ref(), left_behind);
         survey
     }
@@ -243,7 +290,7 @@ impl Run<'_> {
         let state = self.theatre.server.process().state;
         let has_stopped = match self.aim {
             Aim::Whole => state != ProcessState::Up,
-            Aim::Points { .. } => state == ProcessState::Stopped,
+            Aim::Invariants { .. } => state == ProcessState::Stopped,
         };
         let survey = if has_stopped && stops(self.scenario) {
             None
@@ -333,19 +380,26 @@ impl Run<'_> {
     }
 
     /// What is left to tell; `failures` are those of the run as a whole.
-    fn played(self, failures: Vec<String>) -> Played {
-        let Self { scenario, aim, theatre, director, invariants, .. } = self;
+    fn played(self, failures: Failures) -> Played {
+        let Self { scenario, aim, theatre, director, invariants, kept, steps_ended, .. } = self;
         let of_steps = match aim {
             Aim::Whole => director.failures,
-            Aim::Points { .. } => Vec::new(),
+            Aim::Invariants { .. } => Vec::new(),
         };
+        let of_steps = of_steps.into_iter().map(|what| (Kind::Expectation, what));
         let ignored = |invariant| scenario.expect.ignore.contains_key(&invariant);
         let violations = invariants.found(ignored).into_iter();
-        let violations = violations.map(|violation| violation.to_string());
+        let violations = violations
+            .map(|violation| (Kind::Invariant(violation.invariant), violation.to_string()));
+        let (kinds, failures) = of_steps.chain(failures.0).chain(violations).unzip();
         Played {
             transcript: theatre.transcript.text(),
-            failures: of_steps.into_iter().chain(failures).chain(violations).collect(),
+            failures,
+            kinds,
             virtual_time: theatre.elapsed(),
+            steps_time: steps_ended,
+            events: kept.as_ref().map(ended::events).unwrap_or_default(),
+            end_state: kept.as_ref().map(ended::state).unwrap_or_default(),
             turns: theatre.watching.model_calls().values().sum(),
             order: theatre.transcript.order(),
             points: theatre.server.disk.points(),

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Invariant, ServeFlag, Shift, Wire};
+use super::{Invariant, Judge, ServeFlag, Shift, Wire};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +32,9 @@ pub(super) struct ScenarioForm {
     /// How models are reached.
     #[serde(default)]
     pub(super) wire: Wire,
+    /// What the run is judged by: `everything`, or the `invariants` alone, whatever steps expect.
+    #[serde(default)]
+    pub(super) judge: Judge,
     /// Flags of `nexus3 serve`.
     #[serde(default)]
     pub(super) serve: Vec<ServeFlag>,

@@ -15,10 +15,12 @@ mod names; // what the parts call each other
 mod substitution; // `${name}` while a run goes on
 mod matching; // what was expected against what was found
 mod first; // a file to start from
+mod document; // a file for those who change it
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+pub use document::{Document, DocumentError};
 pub use fault::{Direction, Fault, FaultKind, Shift, Target, Trigger};
 pub use files::{FileSpec, Files};
 pub use first::first;
@@ -33,7 +35,7 @@ pub use substitution::{BUILT_IN, Substitution, UnknownName};
 
 use nexus3::provider::script::{Entry, Time};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use form::{ExpectForm, ProgramForm, RunForm, ScenarioForm, TakesForm};
@@ -57,6 +59,7 @@ pub struct Scenario {
     /// How much virtual time the run may take.
     pub limit: Time,
     pub wire: Wire,
+    pub judge: Judge,
     pub serve: Vec<ServeFlag>,
     pub env: BTreeMap<String, String>,
     /// As the file has it; [`Scenario::config_json`] is what the server reads.
@@ -77,6 +80,17 @@ pub enum Wire {
     Openai,
     Anthropic,
     Script,
+}
+
+/// What a run is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Judge {
+    /// What its steps and its end are expected to be, and the invariants.
+    #[default]
+    Everything,
+    /// The invariants alone: for files whose faults come at times that nobody chose.
+    Invariants,
 }
 
 /// A flag of `nexus3 serve` that has a meaning in a simulation.
@@ -130,7 +144,9 @@ pub struct Expect {
 }
 
 /// What is checked in every run, whatever the file says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Invariant {
     Pairs,
@@ -238,6 +254,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         seed: form.seed,
         limit: form.limit.unwrap_or(LIMIT),
         wire: form.wire,
+        judge: form.judge,
         serve: form.serve,
         env: form.env,
         config: form.config,

@@ -1,7 +1,6 @@
 //! `nexus3-sim crash`: counts the durable points of a run, then crashes at each of them.
 
 mod points; // which points
-mod shard; // the share of one process
 mod told; // what came of it
 
 use std::io::{BufRead, BufReader};
@@ -12,10 +11,10 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args;
 
+use super::shard::Shard;
 use super::{Verdict, output, read, trace};
 use crate::play::{self, Played};
 use crate::scenario::Scenario;
-use shard::Shard;
 use told::{Found, Outcome, Sum};
 
 /// Crashes the server at every durable point of each scenario, and judges the invariants.

@@ -1,4 +1,4 @@
-//! The share that one of several processes has of all points. Pure.
+//! The share that one of several processes has of all points or seeds. Pure.
 
 use std::str::FromStr;
 
