@@ -14,6 +14,7 @@ use crate::config::words::meant;
 use crate::home::DEFAULT_PORT;
 use crate::id::AgentId;
 use crate::rpc::code::Code;
+use crate::rpc::method::ListSessionsParams;
 use crate::world::World;
 
 const SCHEME: &str = "http://";
@@ -151,7 +152,12 @@ impl Connection {
         let Ok(listed) = self.client.list_agents().await else {
             return failed(error);
         };
-        let ids: Vec<&str> = listed.agents.iter().map(|agent| agent.agent_id.as_str()).collect();
+        // Those that are only on disk come back when they are asked for by name.
+        let stored = self.client.list_sessions(&ListSessionsParams::default()).await;
+        let stored = stored.map(|stored| stored.sessions).unwrap_or_default();
+        let ids = listed.agents.iter().map(|agent| agent.agent_id.as_str());
+        let ids: Vec<&str> =
+            ids.chain(stored.iter().map(|session| session.name.as_str())).collect();
         match meant(unknown.as_str(), &ids) {
             Some(id) => Failed::Other(anyhow::anyhow!("{error}; did you mean `{id}`?")),
             None => failed(error),

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::Arguments;
-use super::output;
+use super::{Arguments, output, usage};
 
 /// Prints the completions of this program for a shell
 #[derive(Debug, Args)]
@@ -42,8 +41,7 @@ impl Man {
         for word in &self.command {
             let known = command.find_subcommand(word).filter(|found| !found.is_hide_set());
             let Some(found) = known.cloned() else {
-                output::note(format_args!("error: there is no command `{}`", output::plain(word)));
-                return ExitCode::from(2);
+                return usage::unknown_command(word, &command);
             };
             command = found;
         }

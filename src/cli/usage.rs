@@ -25,12 +25,8 @@ pub fn told(error: &clap::Error) -> ExitCode {
     match unknown {
         Some((what, given, suggested)) => {
             let given = first(error, given).unwrap_or_default();
-            let known = first(error, suggested).or_else(|| nearest_command(&given));
-            let hint = match known {
-                Some(known) => format!("did you mean `{known}`?"),
-                None => "see --help".to_owned(),
-            };
-            output::note(format_args!("error: unknown {what} `{}`; {hint}", output::plain(&given)));
+            let known = first(error, suggested).or_else(|| nearest(&given, &typed()));
+            unknown_word(what, &given, known.as_deref());
         }
         None => {
             // Whoever closed stdout or stderr does not want to know.
@@ -41,13 +37,32 @@ pub fn told(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 
-/// The command that was probably meant, of those that can stand where this word does.
-fn nearest_command(given: &str) -> Option<String> {
+/// Tells that a command has no subcommand of this name.
+pub fn unknown_command(given: &str, command: &clap::Command) -> ExitCode {
+    unknown_word("command", given, nearest(given, command).as_deref());
+    ExitCode::from(USAGE)
+}
+
+fn unknown_word(what: &str, given: &str, known: Option<&str>) {
+    let hint = match known {
+        Some(known) => format!("did you mean `{known}`?"),
+        None => "see --help".to_owned(),
+    };
+    output::note(format_args!("error: unknown {what} `{}`; {hint}", output::plain(given)));
+}
+
+/// The command that was typed, as far as there is one.
+fn typed() -> clap::Command {
     let mut command = Arguments::command();
     for word in std::env::args_os().skip(1) {
         let found = word.to_str().and_then(|word| command.find_subcommand(word)).cloned();
         command = found.unwrap_or(command);
     }
+    command
+}
+
+/// The subcommand that was probably meant.
+fn nearest(given: &str, command: &clap::Command) -> Option<String> {
     let known = command.get_subcommands().filter(|known| !known.is_hide_set());
     let names: Vec<&str> = known.map(clap::Command::get_name).collect();
     meant(given, &names).map(str::to_owned)

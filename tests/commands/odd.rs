@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
+use super::once::silent;
 use super::support::ran::PROGRAM;
 use super::support::{Serving, finished, private_home, program};
 
@@ -44,8 +45,9 @@ fn bytes_that_are_no_text_are_refused_as_arguments() {
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{words:?}");
     }
     // A path may be anything.
-    let listed =
-        finished(program(home.path()).args(["rpc", "list", "--no-start", "--home"]).arg(bytes));
+    let (_silent, port) = silent();
+    let list = ["rpc", "list", "--no-start", "--port", &port, "--home"];
+    let listed = finished(program(home.path()).args(list).arg(bytes));
     assert_eq!(listed.code, 3, "{listed:?}");
 }
 

@@ -11,7 +11,8 @@ fn a_word_that_is_no_command_is_told_with_what_was_meant() {
         (&["rpc", "zzzzzz"], "error: unknown command `zzzzzz`; see --help\n"),
         (&["rpc", "list", "--prot"], "error: unknown argument `--prot`; did you mean `--port`?\n"),
         (&["serve", "--zzz"], "error: unknown argument `--zzz`; see --help\n"),
-        (&["man", "fly"], "error: there is no command `fly`\n"),
+        (&["man", "fly"], "error: unknown command `fly`; see --help\n"),
+        (&["man", "rpc", "snd"], "error: unknown command `snd`; did you mean `send`?\n"),
     ] {
         assert_eq!(run(home.path(), words), ran(2, "", told), "{words:?}");
     }
@@ -37,6 +38,12 @@ fn what_a_server_does_not_have_is_told_with_what_was_meant() {
     let misplaced = server.rpc(&["call", "get_context"]);
     assert_eq!(misplaced.code, 1);
     assert!(misplaced.stderr.contains("\n  hint: this is a method of agents"), "{misplaced:?}");
+    // One that is only on disk is there as well.
+    server.rpc(&["create", "dreamer"]);
+    server.rpc(&["save", "dreamer", "dreamers"]);
+    let near = "error: Agent not found: draemers; did you mean `dreamers`?\n";
+    assert_eq!(server.rpc(&["status", "draemers"]), ran(1, "", near));
     let explained = finished(&mut server.command(&["perm", "explain", "scot", "exec"]));
+    let near = "error: Agent not found: scot; did you mean `scout`?\n";
     assert_eq!(explained, ran(1, "", near));
 }
