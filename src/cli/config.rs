@@ -86,10 +86,20 @@ fn show(world: &World, looked_at: &LookedAt) -> anyhow::Result<()> {
         .into_iter()
         .map(|Shown { key, value, source }| (format!("{key} = {value}"), source))
         .collect();
-    let width =
-        lines.iter().map(|(said, _)| said.chars().count()).max().unwrap_or(0).min(WIDTH_MAX);
+    let widest = lines.iter().map(|(said, _)| said.chars().count()).max().unwrap_or(0);
+    let width = widest.min(WIDTH_MAX);
+    let terminal = output::width();
+    let fits = |(said, source): &(String, String)| {
+        let whole = said.chars().count().max(width) + 2 + source.chars().count();
+        terminal.is_none_or(|columns| whole <= columns)
+    };
+    let beside = lines.iter().all(fits);
     for (said, source) in lines {
-        output::line(format_args!("{said:<width$}  {source}"));
+        if beside {
+            output::line(format_args!("{said:<width$}  {source}"));
+        } else {
+            output::line(format_args!("{said}\n    {source}"));
+        }
     }
     Ok(())
 }

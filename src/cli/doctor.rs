@@ -63,10 +63,10 @@ pub(super) async fn run(world: &World, arguments: &Arguments) -> Result<(), Fail
         output::json(&json!({"ok": healthy, "findings": findings}));
     } else {
         for Finding { check, ok, message, hint } in findings {
-            let state = if ok { "ok   " } else { "WRONG" };
-            output::line(format_args!("{state} {check}: {message}"));
+            let state = if ok { "ok    " } else { "WRONG " };
+            output::line(output::hung(state, &format!("{check}: {message}")));
             if let Some(hint) = hint {
-                output::line(format_args!("      hint: {hint}"));
+                output::line(output::hung("      ", &format!("hint: {hint}")));
             }
         }
     }

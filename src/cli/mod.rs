@@ -10,9 +10,11 @@
 mod background;
 mod config;
 mod connection;
+mod conversation;
 pub mod doctor;
 mod init;
 mod inside;
+mod layout;
 mod output;
 mod perm;
 mod rpc;
@@ -186,7 +188,11 @@ fn told(failed: &Failed) -> ExitCode {
         Failed::Other(error) => (1, Some(error)),
         Failed::NoServer(error) => (3, Some(error)),
         Failed::Authentication(error) => (4, Some(error)),
-        Failed::Interrupted => (130, None),
+        Failed::Interrupted => {
+            // The terminal has written `^C` there.
+            output::progress("");
+            (130, None)
+        }
         Failed::Silently => (1, None),
         Failed::NoServerFound => (3, None),
     };

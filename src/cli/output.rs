@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 
+use super::layout;
 use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
 
@@ -53,6 +54,10 @@ pub fn note(text: impl std::fmt::Display) {
 pub fn progress(text: &str) {
     let mut stderr = std::io::stderr().lock();
     if stderr.is_terminal() {
+        let size = terminal_size::terminal_size_of(&stderr);
+        let columns = size.map_or(usize::MAX, |(columns, _)| usize::from(columns.0));
+        // A line that is broken over two could not be replaced.
+        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
         let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
     }
 }
@@ -77,15 +82,25 @@ pub fn error(error: &anyhow::Error) {
     }
 }
 
-/// Rows of cells as text, each column as wide as its widest cell.
-pub fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..N).filter_map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+/// The columns of the terminal that results are written to, if it is one.
+pub fn width() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(size.0.0))
+}
+
+/// A table as wide as there is room for.
+pub fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    layout::table(head, &rows.collect::<Vec<_>>(), width())
+}
+
+/// A text after its start, as wide as there is room for.
+pub fn hung(start: &str, text: &str) -> String {
+    layout::hung(start, text, width())
+}
+
+/// Facts, as wide as there is room for.
+pub fn facts<N: AsRef<str>>(facts: &[(N, String)]) -> String {
+    layout::facts(facts, width())
 }
 
 /// Text that somebody else wrote, without what would move a terminal's cursor or colour it.

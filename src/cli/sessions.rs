@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Subcommand;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::connection::{Connected, Connection};
 use super::rpc::Sessions;
-use super::{Failed, inside, output};
-use crate::rpc::method::{PruneSessionsParams, ShowSessionParams};
+use super::{Failed, conversation, inside, output};
+use crate::rpc::method::{Method, PruneSessionsParams, ShowSessionParams};
+use crate::session::SessionFile;
 use crate::world::World;
 
 #[derive(Debug, Subcommand)]
@@ -65,7 +67,8 @@ impl Command {
             Self::List(list) => list.run(connection).await?,
             Self::Show { session } => {
                 let shown = show(connection, session).await?;
-                connection.show(&shown, || told(&shown));
+                let read = SessionFile::deserialize(&shown).context("this is no session")?;
+                connection.show(&shown, || told(&read));
             }
             Self::Export { session, output } => {
                 let shown = show(connection, session).await?;
@@ -91,28 +94,25 @@ impl Command {
     }
 }
 
+/// The session as the server tells it, with all that this program does not know of.
 async fn show(connection: &Connection, session_name: String) -> Result<Value, Failed> {
-    let params = ShowSessionParams { session_name };
-    let shown = connection.answered(connection.client.show_session(&params).await).await?;
-    Ok(serde_json::to_value(shown)?)
+    let method = Method::ShowSession.name();
+    let params = json!(ShowSessionParams { session_name });
+    connection.answered(connection.client.call_by_name(None, method, params).await).await
 }
 
-fn told(session: &Value) -> String {
-    let text = |name: &str| match &session[name] {
-        Value::String(text) => output::plain(text),
-        other => other.to_string(),
-    };
-    let messages = session["messages"].as_array().map_or(&[][..], Vec::as_slice);
-    let facts = ["agent_id", "model", "permission_preset", "working_directory", "modified_at"];
-    let rows: Vec<[String; 2]> =
-        facts.iter().map(|name| [(*name).to_owned(), text(name)]).collect();
-    let said = messages.iter().enumerate().map(|(index, message)| {
-        let role = message["role"].as_str().unwrap_or_default();
-        let content = message["content"].as_str().unwrap_or_default();
-        format!("#{index} {role}: {}", output::plain(content))
-    });
+fn told(session: &SessionFile) -> String {
+    let facts = [
+        ("agent", session.agent_id.to_string()),
+        ("model", output::plain(&session.model)),
+        ("preset", output::plain(&session.permission_preset)),
+        ("cwd", output::plain(&session.working_directory.display().to_string())),
+        ("changed", session.modified_at.to_string()),
+    ];
+    let said =
+        (0..).zip(&session.messages).map(|(index, message)| conversation::told(index, message));
     let said: Vec<String> = said.collect();
-    format!("{}\n\n{}", output::columns(&rows), said.join("\n"))
+    format!("{}\n\n{}", output::facts(&facts), said.join("\n"))
 }
 
 /// Never over a file that is there: what an agent has said may be nowhere else.

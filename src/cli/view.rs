@@ -35,6 +35,8 @@ pub struct View {
     colours: Colours,
     /// Whose text the cursor stands in.
     speaking: Option<AgentId>,
+    /// Whether that text ended its line itself.
+    line_ended: bool,
     agents: BTreeMap<AgentId, Turn>,
 }
 
@@ -49,7 +51,7 @@ struct Turn {
 
 impl View {
     pub fn new(width: Option<usize>, colours: Colours) -> Self {
-        Self { width, colours, speaking: None, agents: BTreeMap::new() }
+        Self { width, colours, speaking: None, line_ended: false, agents: BTreeMap::new() }
     }
 
     /// What to write for an event; nothing for those that say nothing to a person.
@@ -193,12 +195,15 @@ impl View {
         let turn = self.agents.entry(agent.clone()).or_default();
         turn.said.push_str(text);
         let text = plain(text);
-        if self.speaking.as_ref() == Some(agent) {
-            return text;
-        }
-        let newline = self.end_text();
-        self.speaking = Some(agent.clone());
-        format!("{newline}{}{text}", self.name(agent))
+        let start = if self.speaking.as_ref() == Some(agent) {
+            String::new()
+        } else {
+            let newline = self.end_text();
+            self.speaking = Some(agent.clone());
+            format!("{newline}{}", self.name(agent))
+        };
+        self.line_ended = text.ends_with('\n');
+        start + &text
     }
 
     /// What of an answer was not shown as it came: all of one that is read later.
@@ -250,8 +255,8 @@ impl View {
     }
 
     /// Ends the line that somebody's text stands in.
-    fn end_text(&mut self) -> &'static str {
-        if self.speaking.take().is_some() { "\n" } else { "" }
+    pub fn end_text(&mut self) -> &'static str {
+        if self.speaking.take().is_some() && !self.line_ended { "\n" } else { "" }
     }
 
     fn name(&self, agent: &AgentId) -> String {

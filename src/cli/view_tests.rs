@@ -72,6 +72,12 @@ fn nobody_is_torn_who_speaks_while_others_do() {
 }
 
 #[test]
+fn a_text_that_ends_its_line_leaves_no_empty_one() {
+    let events = [chunk("a", "one\n"), chunk("b", "uno\n"), chunk("b", "due")];
+    assert_eq!(seen(None, &events), "a: one\nb: uno\ndue");
+}
+
+#[test]
 fn an_answer_that_is_read_later_is_whole() {
     let events = [started("a", "Hi"), completed("a", "Hello\nyou")];
     let expected = "a: ← cli: Hi\na: Hello\nyou\na: done in 3.2 s, 10 tokens in, 2 out\n";

@@ -17,21 +17,27 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// Waits for what takes time, and shows a person that it does.
 pub async fn shown<T>(what: &str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
-    let (start, mut pause, mut told) = (Instant::now(), PROGRESS_AFTER, false);
+    let (start, mut pause) = (Instant::now(), PROGRESS_AFTER);
+    let mut told = None;
     loop {
         tokio::select! {
             biased;
-            done = &mut work => {
-                if told {
-                    output::progress("");
-                }
-                return done;
-            }
+            done = &mut work => return done,
             () = sleep(pause) => {
                 output::progress(&format!("{what}, {} s", start.elapsed().as_secs()));
-                (pause, told) = (PROGRESS_EVERY, true);
+                pause = PROGRESS_EVERY;
+                told.get_or_insert_with(|| Progress);
             }
         }
+    }
+}
+
+/// A line that tells of a wait. It goes with the wait, also where somebody interrupts it.
+struct Progress;
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        output::progress("");
     }
 }
 

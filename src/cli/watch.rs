@@ -134,9 +134,16 @@ struct Watching<'a> {
     away: Option<Instant>,
 }
 
+/// Whatever ends it, the next line of the terminal is somebody else's.
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        output::text(self.view.end_text());
+    }
+}
+
 impl<'a> Watching<'a> {
     fn new(connection: &'a Connection, events: Events, whom: Whom, until: Option<Seq>) -> Self {
-        let view = View::new(width(), colours(connection));
+        let view = View::new(output::width(), colours(connection));
         Self { connection, events, whom, until, view, away: None }
     }
 
@@ -151,7 +158,7 @@ impl<'a> Watching<'a> {
             let event = match next {
                 Some(Ok(event)) => event,
                 Some(Err(error)) => {
-                    self.missed(error)?;
+                    self.missed(error).await?;
                     continue;
                 }
                 None => break,
@@ -186,12 +193,12 @@ impl<'a> Watching<'a> {
     }
 
     /// A server that was there may come back; one that never was is told at once.
-    fn missed(&mut self, error: ClientError) -> Result<(), Failed> {
+    async fn missed(&mut self, error: ClientError) -> Result<(), Failed> {
         let began = self.away.is_none();
         let away = *self.away.get_or_insert_with(Instant::now);
         let refused = matches!(error, ClientError::Refused { .. });
         if refused || !self.events.has_opened() || away.elapsed() > AWAY_MAX {
-            return Err(failed(error));
+            return self.connection.answered(Err(error)).await;
         }
         if began {
             output::note(format_args!("lost the server ({error}); trying again"));
@@ -223,12 +230,6 @@ impl Whom {
         let gone = matches!(event.what, What::AgentDestroyed { .. }) && agent.is_temp();
         if gone && agent != root { family.remove(agent) } else { family.contains(agent) }
     }
-}
-
-/// The columns of the terminal that is written to.
-fn width() -> Option<usize> {
-    let size = terminal_size::terminal_size_of(std::io::stdout())?;
-    Some(usize::from(size.0.0))
 }
 
 fn colours(connection: &Connection) -> Colours {

@@ -154,5 +154,5 @@ fn an_agent_that_never_was_has_no_trace() {
     server.rpc(&["create", "scouts"]);
     let near = "error: Agent not found: scout; did you mean `scouts`?\n";
     assert_eq!(finished(&mut server.command(&["trace", "scout"])), ran(1, "", near));
-    assert_eq!(server.rpc(&["watch", "scout"]), ran(1, "", nobody));
+    assert_eq!(server.rpc(&["watch", "scout"]), ran(1, "", near));
 }

@@ -21,4 +21,5 @@ mod once;
 mod ports;
 mod readme;
 mod sessions;
+mod terminal;
 mod unknown;

@@ -18,7 +18,7 @@ fn a_conversation_is_saved_and_loaded() {
     assert_eq!(server.rpc(&["load", "copy", "second"]), ran(0, "second\n", ""));
     assert_eq!(server.rpc(&["messages", "second", "--json"]).json()["total"], 2);
     let shown = finished(&mut server.command(&["sessions", "show", "scout"])).stdout;
-    assert!(shown.contains("\n\n#0 user: Hello\n#1 assistant: "), "{shown}");
+    assert!(shown.contains("\n\n#0 user (cli): Hello\n#1 assistant: "), "{shown}");
     assert_eq!(server.rpc(&["clone", "copy", "third"]), ran(0, "third\n", ""));
     assert_eq!(server.rpc(&["rename", "third", "fourth"]), ran(0, "fourth\n", ""));
     assert_eq!(server.rpc(&["delete", "fourth"]), ran(0, "fourth\n", ""));
@@ -59,6 +59,12 @@ fn what_is_stored_can_be_looked_at_without_a_server() {
     assert_eq!(exported, shown);
     assert_eq!(sessions(&export).code, 1, "it writes over nothing");
     assert_eq!(sessions(&["export", "scout"]).json(), shown);
+    // What a later program wrote there goes along.
+    let mut later = exported;
+    later["agent_id"] = json!("later");
+    later["mood"] = json!({"now": "curious"});
+    std::fs::write(home.join("sessions/later.json"), later.to_string()).unwrap();
+    assert_eq!(sessions(&["export", "later"]).json()["mood"], later["mood"]);
     let pruned = sessions(&["prune", "--older-than", "30d", "--dry-run"]);
     assert_eq!(pruned, ran(0, "0 would be removed, 0 bytes\n", ""));
     assert_eq!(sessions(&["prune", "--older-than", "soon"]).code, 2);

@@ -189,7 +189,7 @@ fn table(agents: &[AgentEntry]) -> String {
     if agents.is_empty() {
         return "no agents".to_owned();
     }
-    let head = ["AGENT", "STATUS", "PRESET", "MODEL", "MESSAGES", "CWD"].map(str::to_owned);
+    let head = ["AGENT", "STATUS", "PRESET", "MODEL", "MESSAGES", "CWD"];
     let rows = agents.iter().map(|agent| {
         [
             agent.agent_id.to_string(),
@@ -197,10 +197,10 @@ fn table(agents: &[AgentEntry]) -> String {
             agent.preset.to_string(),
             agent.model.to_string(),
             agent.message_count.to_string(),
-            agent.cwd.to_string(),
+            output::plain(&agent.cwd),
         ]
     });
-    output::columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    output::table(head, rows)
 }
 
 fn status_name(status: AgentStatus) -> &'static str {
@@ -214,23 +214,21 @@ fn status_name(status: AgentStatus) -> &'static str {
 /// What a person wants to know first; `--json` has the rest.
 fn status(summary: &AgentSummary) -> String {
     let entry = &summary.entry;
-    let mut rows = vec![
-        ["agent".to_owned(), entry.agent_id.to_string()],
-        ["status".to_owned(), status_name(entry.status).to_owned()],
-        ["model".to_owned(), entry.model.to_string()],
-        ["preset".to_owned(), format!("{} ({})", entry.preset, json_word(&entry.permission_level))],
-        ["cwd".to_owned(), entry.cwd.to_string()],
-        ["messages".to_owned(), entry.message_count.to_string()],
+    let mut facts = vec![
+        ("agent", entry.agent_id.to_string()),
+        ("status", status_name(entry.status).to_owned()),
+        ("model", entry.model.to_string()),
+        ("preset", format!("{} ({})", entry.preset, json_word(&entry.permission_level))),
+        ("cwd", output::plain(&entry.cwd)),
+        ("messages", entry.message_count.to_string()),
     ];
-    let mut more = |name: &str, value: Option<String>| {
-        rows.extend(value.map(|value| [name.to_owned(), value]));
-    };
+    let mut more = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
     more("tokens", summary.tokens.as_ref().map(|t| format!("{} of {}", t.total, t.budget)));
     more("parent", entry.parent_agent_id.as_ref().map(ToString::to_string));
     more("children", (entry.child_count > 0).then(|| entry.child_count.to_string()));
     more("request", entry.active_request_id.as_ref().map(ToString::to_string));
     more("waiting", (entry.queued > 0).then(|| entry.queued.to_string()));
-    output::columns(&rows)
+    output::facts(&facts)
 }
 
 /// A word of the protocol as people read it.

@@ -55,7 +55,7 @@ fn table(waiting: &[ConfirmationEntry]) -> String {
     if waiting.is_empty() {
         return "nothing waits for a confirmation".to_owned();
     }
-    let head = ["CONFIRMATION", "TOOL", "TARGET", "OPTIONS", "UNTIL"].map(str::to_owned);
+    let head = ["CONFIRMATION", "TOOL", "TARGET", "OPTIONS", "UNTIL"];
     let rows = waiting.iter().map(|entry| {
         let options: Vec<_> = entry.options.iter().map(|option| option.name()).collect();
         [
@@ -66,5 +66,5 @@ fn table(waiting: &[ConfirmationEntry]) -> String {
             entry.expires_at.to_string(),
         ]
     });
-    output::columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    output::table(head, rows)
 }

@@ -135,7 +135,7 @@ fn table(found: &[Found]) -> String {
     if found.is_empty() {
         return "nothing answers".to_owned();
     }
-    let head = ["PORT", "DETECTION", "AUTH", "TOKEN", "AGENTS"].map(str::to_owned);
+    let head = ["PORT", "DETECTION", "AUTH", "TOKEN", "AGENTS"];
     let rows = found.iter().map(|found| {
         let auth = match found.auth {
             Some(Auth::Accepted) => "accepted",
@@ -151,7 +151,7 @@ fn table(found: &[Found]) -> String {
             found.agents.map(|agents| agents.to_string()).unwrap_or_default(),
         ]
     });
-    output::columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    output::table(head, rows)
 }
 
 #[cfg(test)]

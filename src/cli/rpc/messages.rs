@@ -1,15 +1,12 @@
 //! Conversations: `send`, `cancel`, `messages`, `compact`.
 
 use clap::Args;
-use serde_json::Value;
 
 use crate::cli::connection::Connection;
+use crate::cli::conversation::told;
 use crate::cli::{Failed, output, waiting};
 use crate::id::{AgentId, RequestId};
-use crate::message::Message;
-use crate::rpc::method::{
-    CancelResult, CompactParams, GetMessagesParams, NumberedMessage, SendParams,
-};
+use crate::rpc::method::{CancelResult, CompactParams, GetMessagesParams, SendParams};
 
 /// Sends a message to an agent and prints the answer
 ///
@@ -112,7 +109,10 @@ impl Messages {
         let params = GetMessagesParams { offset: self.offset, limit: self.limit };
         let page = connection.client.get_messages(&self.agent, &params).await;
         let page = connection.answered(page).await?;
-        connection.show(&page, || page.messages.iter().map(told).collect::<Vec<_>>().join("\n"));
+        connection.show(&page, || {
+            let told = page.messages.iter().map(|message| told(message.index, &message.message));
+            told.collect::<Vec<_>>().join("\n")
+        });
         let shown = page.offset + page.messages.len() as u64;
         if !connection.as_json() && !page.messages.is_empty() && shown < page.total as u64 {
             let more = page.total as u64 - shown;
@@ -120,29 +120,6 @@ impl Messages {
         }
         Ok(())
     }
-}
-
-fn told(numbered: &NumberedMessage) -> String {
-    let (who, text) = match numbered.message.as_ref() {
-        Message::User { content, meta } => {
-            let source = meta.as_ref().map(|meta| format!("user ({})", meta.source));
-            (source.unwrap_or_else(|| "user".to_owned()), content.to_string())
-        }
-        Message::Assistant { content, tool_calls, .. } => {
-            let calls = tool_calls.iter().map(|call| {
-                let arguments = match &call.arguments {
-                    Value::String(raw) => raw.clone(),
-                    arguments => arguments.to_string(),
-                };
-                format!("→ {} {arguments}", call.name)
-            });
-            let spoken = Some(content.clone()).filter(|content| !content.is_empty());
-            let lines: Vec<String> = spoken.into_iter().chain(calls).collect();
-            ("assistant".to_owned(), lines.join("\n"))
-        }
-        Message::Tool { content, .. } => ("tool".to_owned(), content.clone()),
-    };
-    format!("#{} {who}: {}", numbered.index, output::plain(&text))
 }
 
 /// Has a summary take the place of an agent's older messages

@@ -178,7 +178,7 @@ fn table(sessions: &[SessionEntry]) -> String {
     if sessions.is_empty() {
         return "no sessions".to_owned();
     }
-    let head = ["SESSION", "MESSAGES", "MODEL", "CHANGED", "CWD"].map(str::to_owned);
+    let head = ["SESSION", "MESSAGES", "MODEL", "CHANGED", "CWD"];
     let rows = sessions.iter().map(|session| {
         [
             session.name.to_string(),
@@ -188,7 +188,7 @@ fn table(sessions: &[SessionEntry]) -> String {
             output::plain(&session.cwd),
         ]
     });
-    output::columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    output::table(head, rows)
 }
 
 /// To the second, as the rest of the protocol writes times.

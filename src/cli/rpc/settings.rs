@@ -57,20 +57,20 @@ fn told(permissions: &GetPermissionsResult) -> String {
     };
     let disabled: Vec<&str> = permissions.disabled_tools.iter().map(String::as_str).collect();
     let policy = &permissions.policy;
-    let mut rows = vec![
-        ["preset".to_owned(), permissions.preset.clone()],
-        ["level".to_owned(), level.as_str().unwrap_or_default().to_owned()],
-        ["cwd".to_owned(), output::plain(&policy.cwd)],
-        ["may use".to_owned(), paths(&policy.allowed_paths, "all that is not blocked")],
-        ["may write".to_owned(), paths(&policy.write_paths, "as its level says")],
-        ["blocked".to_owned(), output::plain(&policy.blocked_paths.join(", "))],
+    let mut facts = vec![
+        ("preset", permissions.preset.clone()),
+        ("level", level.as_str().unwrap_or_default().to_owned()),
+        ("cwd", output::plain(&policy.cwd)),
+        ("may use", paths(&policy.allowed_paths, "all that is not blocked")),
+        ("may write", paths(&policy.write_paths, "as its level says")),
+        ("blocked", output::plain(&policy.blocked_paths.join(", "))),
     ];
     let description = permissions.description.as_deref().map(output::plain);
-    rows.extend(description.map(|text| ["about it".to_owned(), text]));
+    facts.extend(description.map(|text| ("about it", text)));
     if !disabled.is_empty() {
-        rows.push(["no tools".to_owned(), disabled.join(", ")]);
+        facts.push(("no tools", disabled.join(", ")));
     }
-    output::columns(&rows)
+    output::facts(&facts)
 }
 
 /// Shows where an agent works, or has it work in another directory
