@@ -36,6 +36,14 @@ crash *ARGS: build-sim
 explore *ARGS: build-sim
     {{nexus3-sim}} explore {{ARGS}}
 
+# The smallest scenario that still fails: `just shrink failing.toml > small.toml`.
+shrink *ARGS: build-sim
+    {{nexus3-sim}} shrink {{ARGS}}
+
+# A scenario's model as a real HTTP server: `just model scenarios/x.toml --port 9001`.
+model *ARGS: build-sim
+    {{nexus3-sim}} model {{ARGS}}
+
 # Plants each bug of tests/planted and expects it to be found: `just planted recovery_skipped`.
 planted *NAMES:
     .ci/planted {{NAMES}}

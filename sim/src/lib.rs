@@ -13,6 +13,7 @@ pub mod scenario; // what a run is made of
 pub mod play; // a scenario, from its first step to its last check
 pub mod verdict; // whether a scenario fails, and at what
 pub mod explore; // scenarios with what a seed makes go wrong
+pub mod shrink; // the smallest scenario that still fails
 pub mod load; // many turns, through as many layers as wanted
 pub mod hosts; // hosts on a simulated network
 pub mod model; // models that say what is scripted

@@ -7,8 +7,10 @@
     reason = "the tests start the simulation as a program and write the files it reads"
 )]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const GOOD: &str = r#"schema = 1
 about = "An agent answers."
@@ -170,4 +172,116 @@ fn one_point_is_told_with_its_transcript() {
     assert!(printed.contains("  fault     point 75: "), "{printed}");
     assert!(printed.ends_with("ok     x.toml seed 0 point 75\n"), "{printed}");
     assert_eq!(folder.run(&["crash", "x.toml", "--point", "75"]).1, printed);
+}
+
+const FAILING: &str = r#"schema = 1
+about = "An agent answers, among others."
+[files]
+"/project/notes.txt" = "many words"
+[[model]]
+agent = "a"
+says = "Hello."
+[[model]]
+agent = "b"
+says = "Nothing."
+[[step]]
+call = "create_agent"
+params = { agent_id = "b", preset = "trusted" }
+[[step]]
+call = "create_agent"
+params = { agent_id = "a", cwd = "/project" }
+[[step]]
+sleep = "1234ms"
+[[step]]
+call = "send"
+agent = "b"
+params = { content = "A long story" }
+[[step]]
+call = "send"
+agent = "a"
+params = { content = "Hi, what is the matter?" }
+expect = { content = "Good bye." }
+"#;
+
+#[test]
+fn a_failing_scenario_is_made_small_and_still_fails() {
+    let folder = Folder::with("x.toml", FAILING);
+    let (code, small, told) = folder.run(&["shrink", "x.toml"]);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(
+        small,
+        "schema = 1\nabout = \"An agent answers, among others.\"\n\n[[model]]\nsays = \"Hello.\"\n\n\
+         [[step]]\ncall = \"create_agent\"\nparams = { agent_id = \"a\" }\n[[step]]\ncall = \"send\"\n\
+         agent = \"a\"\nparams = { content = \"H\" }\nexpect = { content = \"Good bye.\" }\n"
+    );
+    assert!(told.contains("8 lines of steps and faults, before 17; "), "{told}");
+    folder.write("small.toml", &small);
+    assert_eq!(folder.run(&["run", "small.toml", "--seed", "0"]).0, 1, "it still fails");
+    assert_eq!(folder.run(&["shrink", "x.toml"]).1, small, "and comes out the same again");
+}
+
+#[test]
+fn what_does_not_fail_is_not_made_small() {
+    let folder = Folder::with("x.toml", GOOD);
+    let (code, printed, told) = folder.run(&["shrink", "x.toml"]);
+    assert_eq!((code, printed.as_str()), (2, ""));
+    assert_eq!(told, "x.toml does not fail so: there is nothing to make small\n");
+}
+
+/// A program that runs until the test is over.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only where it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_model_of_a_scenario_answers_over_a_real_socket() {
+    let text = r#"schema = 1
+about = "An agent reads a file."
+[files]
+"/project/notes.txt" = "three apples"
+"/etc/other" = "not here"
+[[model]]
+agent = "a"
+asks = [{ tool = "read_file", args = { path = "/project/notes.txt" } }]
+[[step]]
+call = "list_agents"
+"#;
+    let folder = Folder::with("x.toml", text);
+    let root = folder.path().join("place");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"))
+        .args(["model", "x.toml", "--port", "0", "--root"])
+        .arg(&root)
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut printed = BufReader::new(child.stdout.take().expect("its output is piped"));
+    let _running = Running(child);
+    let mut config = String::new();
+    while serde_json::from_str::<serde_json::Value>(&config).is_err() {
+        assert!(printed.read_line(&mut config).expect("it prints text") > 0, "{config}");
+    }
+    let config: serde_json::Value = serde_json::from_str(&config).expect("it was just read");
+    let base = config["providers"]["sim"]["base_url"].as_str().expect("there is a provider");
+    let address = base.trim_start_matches("http://").trim_end_matches("/v1");
+    let mut stream = TcpStream::connect(address).expect("the model listens");
+    let body = r#"{"model":"default","messages":[{"role":"user","content":"Hi"}]}"#;
+    let length = body.len();
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: model\r\nconnection: close";
+    write!(stream, "{head}\r\nx-nexus-agent: a\r\ncontent-length: {length}\r\n\r\n{body}")
+        .expect("the model reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the model answers in text");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let root = root.canonicalize().expect("the directory was made");
+    assert!(answer.contains(&format!("{}/notes.txt", root.display())), "{answer}");
+    let notes = std::fs::read_to_string(root.join("notes.txt")).expect("the file was put there");
+    assert_eq!(notes, "three apples");
 }

@@ -9,10 +9,13 @@
 
 mod crash;
 mod explore;
+mod ground; // a scenario on this machine
+mod model;
 mod output;
 mod run;
 mod seeds;
 mod shard;
+mod shrink;
 mod trace;
 mod twice;
 
@@ -36,7 +39,9 @@ use crate::scenario::{self, Scenario};
         nexus3-sim run hello.toml --bless     runs it and keeps its transcript\n  \
         nexus3-sim twice scenarios/*.toml     proves that runs are deterministic\n  \
         nexus3-sim crash scenarios/*.toml     crashes the server at every durable point\n  \
-        nexus3-sim explore scenarios/*.toml --seeds 0..1000   searches for what nobody thought of"
+        nexus3-sim explore scenarios/*.toml --seeds 0..1000   searches for what nobody thought of\n  \
+        nexus3-sim shrink failing.toml > small.toml           makes what it found small\n  \
+        nexus3-sim model hello.toml --port 9001               its model as a real HTTP server"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -49,6 +54,8 @@ enum Command {
     Twice(twice::Arguments),
     Crash(crash::Arguments),
     Explore(explore::Arguments),
+    Shrink(shrink::Arguments),
+    Model(model::Arguments),
     /// Prints the JSON schema of scenario files, for editors
     Schema,
     /// Writes a first scenario file to start from
@@ -73,6 +80,8 @@ pub fn main() -> ExitCode {
         Command::Twice(arguments) => twice::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),
+        Command::Shrink(arguments) => shrink::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
         Command::Schema => {
             output::line(&format!("{:#}", scenario::schema()));
             Ok(Verdict::Good)

@@ -72,7 +72,7 @@ impl Theatre {
         }
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
-        let models = Arc::new(Scripted::new(script, aliases(scenario)));
+        let models = Arc::new(Scripted::new(script, scenario.aliases()));
         let (observed, traffic) = (watched(&disk), Traffic::default());
         let watching =
             Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
@@ -333,15 +333,4 @@ fn watched(disk: &Disk) -> Observed {
         }
     });
     observed
-}
-
-/// Models by the id that the host sees, with the alias that entries name.
-fn aliases(scenario: &Scenario) -> BTreeMap<String, String> {
-    let config = scenario.config_json("http://model");
-    let providers = config["providers"].as_object().into_iter().flatten();
-    let models =
-        providers.flat_map(|(_, provider)| provider["models"].as_object().into_iter().flatten());
-    models
-        .filter_map(|(alias, model)| Some((model["id"].as_str()?.to_owned(), alias.clone())))
-        .collect()
 }

@@ -38,6 +38,14 @@ impl Document {
         Ok(Self { root })
     }
 
+    pub fn root(&self) -> &Table {
+        &self.root
+    }
+
+    pub fn root_mut(&mut self) -> &mut Table {
+        &mut self.root
+    }
+
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.root.get(key)
     }

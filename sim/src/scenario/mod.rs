@@ -199,6 +199,17 @@ impl Scenario {
         Value::Object(config::filled(&self.config, self.wire, models))
     }
 
+    /// Models by the id that the host sees, with the alias that entries name.
+    pub fn aliases(&self) -> BTreeMap<String, String> {
+        let config = self.config_json("http://model");
+        let providers = config["providers"].as_object().into_iter().flatten();
+        let models = providers
+            .flat_map(|(_, provider)| provider["models"].as_object().into_iter().flatten());
+        models
+            .filter_map(|(alias, model)| Some((model["id"].as_str()?.to_owned(), alias.clone())))
+            .collect()
+    }
+
     /// Whether a step or a fault waits for an event.
     pub fn waits_for_events(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.when, When::OnEvent(_)))
