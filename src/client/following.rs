@@ -16,12 +16,15 @@ use crate::limits::{CLIENT_REOPEN_AFTER, CLIENT_REOPEN_AFTER_MAX};
 #[derive(Debug)]
 pub struct Events {
     client: NexusClient,
+    /// By the id that it has now.
     agent: Option<AgentId>,
     cursor: Option<Seq>,
     state: State,
     splice: Splice,
     /// Attempts since the last event.
     attempts: u32,
+    /// Whether the agent was gone by the last event; its id may have another life after that.
+    gone: bool,
     opened: bool,
 }
 
@@ -44,6 +47,7 @@ impl NexusClient {
             state: State::Closed,
             splice: Splice::default(),
             attempts: 0,
+            gone: false,
             opened: false,
         }
     }
@@ -122,8 +126,13 @@ impl Events {
         self.attempts = 0;
         self.cursor = event.seq.or(self.cursor);
         let own = self.agent.is_some() && self.agent == event.agent_id;
-        let gone = matches!(event.what, What::AgentDestroyed { .. }) && own;
-        if gone || matches!(event.what, What::ServerStopping {}) {
+        self.gone = matches!(event.what, What::AgentDestroyed { .. }) && own;
+        if let What::AgentUpdated { previous_agent_id: Some(previous), .. } = &event.what
+            && self.agent.as_ref() == Some(previous)
+        {
+            self.agent.clone_from(&event.agent_id);
+        }
+        if matches!(event.what, What::ServerStopping {}) {
             self.state = State::Over;
         }
     }
@@ -132,7 +141,7 @@ impl Events {
     fn ended(&mut self) {
         // Nothing is left of an agent whose stream ends before its first event.
         let empty = self.agent.is_some() && self.attempts > 0;
-        self.state = if empty { State::Over } else { State::Closed };
+        self.state = if self.gone || empty { State::Over } else { State::Closed };
     }
 }
 

@@ -85,14 +85,33 @@ async fn a_silent_stream_is_opened_again() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agents_stream_ends_with_it() {
-    let plays = vec![Play::OpenStream(vec![destroyed(4)])];
+    let plays = vec![Play::Stream(vec![destroyed(4)])];
     assert_eq!(followed(Some("a"), plays).await.0, ["agent_destroyed 4", "over"]);
+    // Its id may have had an earlier life, of which events are kept.
+    let plays = vec![Play::Stream(vec![destroyed(4), queued(5), destroyed(6)])];
+    let expected = ["agent_destroyed 4", "turn_queued 5", "agent_destroyed 6", "over"];
+    assert_eq!(followed(Some("a"), plays).await.0, expected);
     // The stream of everything goes on.
     let plays = vec![Play::OpenStream(vec![destroyed(4), stopping()])];
     let expected = ["agent_destroyed 4", "server_stopping", "over"];
     assert_eq!(followed(None, plays).await.0, expected);
     // What is kept of one that is gone may be nothing.
     assert_eq!(followed(Some("a"), vec![Play::Stream(Vec::new())]).await.0, ["over"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_followed_under_its_new_id() {
+    let renamed = json!({"type": "agent_updated", "parent_agent_id": null, "changed": {},
+        "previous_agent_id": "before", "seq": 4});
+    let plays = vec![
+        Play::Stream(vec![record(renamed), queued(5)]),
+        Play::Stream(vec![queued(6), destroyed(7)]),
+    ];
+    let (told, asked) = followed(Some("before"), plays).await;
+    let expected =
+        ["agent_updated 4", "turn_queued 5", "turn_queued 6", "agent_destroyed 7", "over"];
+    assert_eq!(told, expected);
+    assert_eq!(asked, ["/agent/before/events?after=3", "/agent/a/events?after=5"]);
 }
 
 #[tokio::test(start_paused = true)]
