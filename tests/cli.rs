@@ -137,6 +137,32 @@ fn a_token_that_others_can_read_is_refused() {
 }
 
 #[test]
+fn tokens_are_looked_for_in_their_order() {
+    let server = Serving::start(&[]);
+    let home = server.home.path();
+    let token = std::fs::read_to_string(token_path(&server)).unwrap();
+    let put = |name: &str, token: &str| {
+        std::fs::write(home.join(name), token).unwrap();
+        std::fs::set_permissions(home.join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    let older = format!("server-{}.key", server.port);
+    std::fs::remove_file(token_path(&server)).unwrap();
+    assert_eq!(server.rpc(&["list"]).code, 4);
+    // From the last to the first: each wins over those before it.
+    for name in ["server.key", &older, "rpc.token", &format!("rpc-{}.token", server.port)] {
+        put(name, &token);
+        assert_eq!(server.rpc(&["list"]).code, 0, "{name}");
+        put(name, "nxk_wrong");
+        assert_eq!(server.rpc(&["list"]).code, 4, "{name}");
+    }
+    let list = |value: &str| {
+        support::finished(server.command(&["rpc", "list"]).env("NEXUS3_API_KEY", value)).code
+    };
+    assert_eq!((list(&token), list("")), (0, 4), "an empty variable is none");
+    assert_eq!(server.rpc(&["list", "--api-key", &token]).code, 0);
+}
+
+#[test]
 fn signals_end_the_server_in_order() {
     for signal in [Signal::TERM, Signal::INT] {
         let server = Serving::start(&[]);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-use crate::home::token_name;
 use crate::world::{Access, World};
 
 const TOKEN_BYTES_MAX: u64 = 4096;
@@ -32,18 +31,18 @@ pub fn find_token(
     port: u16,
     given: Option<String>,
 ) -> Result<Option<SecretString>, TokenError> {
-    if let Some(token) = given.or_else(|| world.environment.var(VARIABLE)) {
+    let in_variable = || world.environment.var(VARIABLE).filter(|token| !token.is_empty());
+    if let Some(token) = given.or_else(in_variable) {
         return Ok(Some(token.trim().to_owned().into()));
     }
     let names = [
-        token_name(port),
-        format!("rpc-{port}.token").into(),
-        "rpc.token".into(),
-        format!("server-{port}.key").into(),
-        "server.key".into(),
+        format!("rpc-{port}.token"),
+        "rpc.token".to_owned(),
+        format!("server-{port}.key"),
+        "server.key".to_owned(),
     ];
     for name in names {
-        if let Some(token) = read(world, home, &name)? {
+        if let Some(token) = read(world, home, Path::new(&name))? {
             return Ok(Some(token));
         }
     }
