@@ -150,8 +150,16 @@ fn ended(runtime: Runtime, command: Command) -> ExitCode {
     // A blocking job that hangs must not keep the program alive.
     runtime.shutdown_background();
     match ended {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => done(),
         Err(failed) => told(&failed),
+    }
+}
+
+/// A command has done what it was to, and its result is written, or it is not done.
+fn done() -> ExitCode {
+    match output::lost() {
+        None => ExitCode::SUCCESS,
+        Some(error) => told(&Failed::Other(anyhow::anyhow!("cannot write the result: {error}"))),
     }
 }
 

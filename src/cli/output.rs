@@ -1,12 +1,14 @@
 //! Writing for people and programs: results to stdout, the rest to stderr.
 //! A reader that went away (a closed pipe) is no error of ours.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
-use super::layout;
 use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
+
+use super::layout;
 
 /// Whether somebody still reads what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,24 +17,42 @@ pub enum Reader {
     Gone,
 }
 
+/// Why results could not be written, though somebody wants to have them.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// What was lost of the results so far: a full disk must not look like a whole file.
+pub fn lost() -> Option<&'static io::Error> {
+    noted(io::stdout().lock().flush());
+    LOST.get()
+}
+
+fn noted(written: io::Result<()>) -> Reader {
+    match written {
+        Ok(()) => Reader::There,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                LOST.get_or_init(|| error);
+            }
+            Reader::Gone
+        }
+    }
+}
+
 pub fn line(text: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    noted(writeln!(io::stdout().lock(), "{text}"));
 }
 
 /// Writes text as it is, at once.
 pub fn text(text: &str) -> Reader {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Reader::There,
-        Err(_) => Reader::Gone,
-    }
+    let mut stdout = io::stdout().lock();
+    noted(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
 /// Returns once nobody reads what is written, also while there is nothing to write. Never where that
 /// cannot be told, as of a file.
 pub async fn reader_gone() {
     // Unchecked: it stays a blocking one for those who write, and may be no pipe.
-    let watched = std::io::stdout().as_fd().try_clone_to_owned();
+    let watched = io::stdout().as_fd().try_clone_to_owned();
     if let Ok(watched) = watched.and_then(Sender::from_owned_fd_unchecked)
         && watched.ready(Interest::ERROR).await.is_ok()
     {
@@ -47,12 +67,12 @@ pub fn json(value: &impl serde::Serialize) {
 }
 
 pub fn note(text: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Replaces the line that a person is looking at. Nothing where nobody looks.
 pub fn progress(text: &str) {
-    let mut stderr = std::io::stderr().lock();
+    let mut stderr = io::stderr().lock();
     if stderr.is_terminal() {
         let size = terminal_size::terminal_size_of(&stderr);
         let columns = size.map_or(usize::MAX, |(columns, _)| usize::from(columns.0));
@@ -84,7 +104,7 @@ pub fn error(error: &anyhow::Error) {
 
 /// The columns of the terminal that results are written to, if it is one.
 pub fn width() -> Option<usize> {
-    let size = terminal_size::terminal_size_of(std::io::stdout())?;
+    let size = terminal_size::terminal_size_of(io::stdout())?;
     Some(usize::from(size.0.0))
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::{Arguments, output, usage};
+use super::{Arguments, done, output, usage};
 
 /// Prints the completions of this program for a shell
 #[derive(Debug, Args)]
@@ -56,5 +56,5 @@ impl Man {
 /// A reader that has had enough is no error.
 fn written(bytes: &[u8]) -> ExitCode {
     output::text(&String::from_utf8_lossy(bytes));
-    ExitCode::SUCCESS
+    done()
 }

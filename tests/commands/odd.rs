@@ -37,6 +37,16 @@ fn nobody_has_to_read_to_the_end() {
 }
 
 #[test]
+fn results_that_cannot_be_written_are_no_success() {
+    let server = Serving::start(&[]);
+    server.rpc(&["create", "scout"]);
+    for command in ["rpc list", "rpc list --json", "trace scout", "sessions export scout"] {
+        let (code, _) = shell(&server, &format!("$P {command} --port $PORT > /dev/full"));
+        assert_eq!(code, 1, "{command}");
+    }
+}
+
+#[test]
 fn bytes_that_are_no_text_are_refused_as_arguments() {
     let home = private_home();
     let bytes = OsStr::from_bytes(b"sc\xffut");
