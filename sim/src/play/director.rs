@@ -347,7 +347,7 @@ impl<'a> Director<'a> {
                     self.destroyed.extend(ended.map(str::to_owned));
                     problems.extend(self.save(call, result));
                 } else if *done == Done::Unanswered {
-                    self.destroyed.extend(overwritten(call).map(str::to_owned));
+                    self.destroyed.extend(maybe_ended(call).map(str::to_owned));
                 }
                 problems
             }
@@ -478,9 +478,14 @@ fn label(index: usize, step: &Step) -> String {
     }
 }
 
-/// The agent whose place a session may have taken that nobody was told was loaded.
-fn overwritten(call: &Call) -> Option<&str> {
-    let params = call.params.as_ref().filter(|_| call.method == "load_session")?;
+/// The agent that a call may have ended which nobody answered: another may have come from its session.
+fn maybe_ended(call: &Call) -> Option<&str> {
+    let params = call.params.as_ref()?;
+    let is_it = match call.method.as_str() {
+        "destroy_agent" => true,
+        "load_session" => params.get("overwrite") == Some(&Value::Bool(true)),
+        _ => false,
+    };
     let id = params.get("agent_id").or_else(|| params.get("session_name"))?;
-    id.as_str().filter(|_| params.get("overwrite") == Some(&Value::Bool(true)))
+    id.as_str().filter(|_| is_it)
 }

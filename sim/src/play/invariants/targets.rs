@@ -153,9 +153,13 @@ fn is_below(kept: &Kept, id: &str, ancestor: &str, handoff: &Handoff) -> bool {
     above.any(|above| above == ancestor)
 }
 
-/// Below whom the agent was created that had the id at that event.
+/// Below whom the agent was created that had the id at that event, by the name that one had by then.
 fn parent(kept: &Kept, id: &str, at: Seq) -> Option<String> {
-    creations(kept, id).take_while(|(seq, _)| *seq < at).last()?.1
+    let (created, parent) = creations(kept, id).take_while(|(seq, _)| *seq < at).last()?;
+    let life = kept.events.iter().filter(|event| event.agent == id);
+    let since = life.filter(|event| (created..at).contains(&event.seq));
+    let mut renamed = since.filter_map(|event| event.json["changed"]["parent_agent_id"].as_str());
+    renamed.next_back().map(str::to_owned).or(parent)
 }
 
 #[cfg(test)]
