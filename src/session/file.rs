@@ -59,12 +59,15 @@ pub struct SessionFile {
     pub parent_agent_id: Option<AgentId>,
     #[serde(default)]
     pub depth: u32,
+    /// What a sandboxed agent cannot leave, where that is not its working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root_directory: Option<PathBuf>,
     /// Members that this version does not know, in their order.
     #[serde(flatten, skip_deserializing)]
     pub unknown: Map<String, Value>,
 }
 
-const MEMBERS: [&str; 18] = [
+const MEMBERS: [&str; 19] = [
     "schema_version",
     "agent_id",
     "created_at",
@@ -83,6 +86,7 @@ const MEMBERS: [&str; 18] = [
     "provenance",
     "parent_agent_id",
     "depth",
+    "root_directory",
 ];
 
 /// Who made an agent: `user`, or the id of its parent.
@@ -134,10 +138,14 @@ impl SessionFile {
     }
 
     fn checked(mut self) -> Result<Self, ContentError> {
-        let directory = &self.working_directory;
-        if !directory.is_absolute() || directory.as_os_str().len() > PATH_BYTES_MAX {
-            let problem = "it is no absolute path".to_owned();
-            return Err(ContentError::Member { member: "working_directory".to_owned(), problem });
+        let root = self.root_directory.as_ref().map(|root| ("root_directory", root));
+        for (member, directory) in
+            [("working_directory", &self.working_directory)].into_iter().chain(root)
+        {
+            if !directory.is_absolute() || directory.as_os_str().len() > PATH_BYTES_MAX {
+                let problem = "it is no absolute path".to_owned();
+                return Err(ContentError::Member { member: member.to_owned(), problem });
+            }
         }
         let conversation = mended(std::mem::take(&mut self.messages));
         self.messages = conversation.map_err(|problem| ContentError::Conversation { problem })?;

@@ -30,6 +30,7 @@ fn whole() -> Value {
         "provenance": "user",
         "parent_agent_id": null,
         "depth": 0,
+        "root_directory": "/",
     })
 }
 
@@ -56,7 +57,10 @@ fn unknown_members_are_kept_in_their_order() {
     let text = text.replacen('{', r#"{"zeta":[1],"alpha":{"b":1,"a":2},"#, 1);
     let file = SessionFile::parse(text.as_bytes()).unwrap();
     let written = String::from_utf8(file.bytes().unwrap()).unwrap();
-    assert!(written.ends_with(r#""depth":0,"zeta":[1],"alpha":{"b":1,"a":2}}"#), "{written}");
+    assert!(
+        written.ends_with(r#""root_directory":"/","zeta":[1],"alpha":{"b":1,"a":2}}"#),
+        "{written}"
+    );
 }
 
 #[test]

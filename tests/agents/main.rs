@@ -23,5 +23,6 @@ mod observe;
 mod plain_http;
 mod restore;
 mod send;
+mod sessions;
 mod stopping;
 mod tools;

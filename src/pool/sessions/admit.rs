@@ -1,14 +1,14 @@
 //! An agent from a session: what it may do is decided anew, by today's configuration and by who stands
 //! above it. What the file says of its rights is what it is given at most, never what it has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{AgentHandle, Facts, Kit, Retire};
 use crate::event::{What, iso};
 use crate::id::AgentId;
 use crate::policy::budget::{Exceeded, Limits};
-use crate::policy::{Level, PolicyError, Refusal, WriteRule, ceiling, normal};
+use crate::policy::{Level, PolicyError, Refusal, Rights, WriteRule, ceiling, normal};
 use crate::pool::create::CreateError;
 use crate::pool::registry::{Found, Refused};
 use crate::pool::{Pool, RestoreError};
@@ -194,6 +194,20 @@ impl Pool {
         })
     }
 
+    /// What the agent could not leave, if it still is around where it works and within what its parent
+    /// may use; else it is held to where it works.
+    async fn root_of(
+        &self,
+        file: &SessionFile,
+        cwd: &Path,
+        above: Option<&Rights>,
+    ) -> Option<PathBuf> {
+        let root = file.root_directory.as_ref()?;
+        let root = self.resolved_dir(Path::new("/"), root).await.ok()?;
+        let is_within = above.is_none_or(|above| ceiling::cwd(above, &root, None).is_ok());
+        (is_within && root != cwd && cwd.starts_with(&root)).then_some(root)
+    }
+
     async fn recipe_of(
         &self,
         Incoming { file, wishes, .. }: &Incoming,
@@ -211,6 +225,7 @@ impl Pool {
                 ceiling::child(above, preset, depth).map_err(PolicyError::from)?;
             }
         }
+        let root = self.root_of(file, &cwd, above.as_deref()).await;
         let model = wishes.model.as_ref().unwrap_or(&file.model);
         let model = self.models.resolve(Some(model))?;
         // Tools that the preset lacks by now are not given back by a file.
@@ -230,7 +245,7 @@ impl Pool {
             enabled_tools: Vec::new(),
             system_prompt: Arc::clone(&file.system_prompt),
             system_prompt_path: file.system_prompt_path.clone(),
-            root: None,
+            root,
             session_allowances: match preset.level {
                 Level::Sandboxed => None,
                 Level::Trusted | Level::Yolo => Some(file.session_allowances.clone()),

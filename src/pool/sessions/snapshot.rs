@@ -8,7 +8,7 @@ use crate::message::Message;
 use crate::policy::Level;
 use crate::pool::Pool;
 use crate::session::{Provenance, SCHEMA_VERSION, SessionFile};
-use crate::store::{AgentNumber, Recipe, SessionRow, StoreError};
+use crate::store::{AgentNumber, AgentRecord, Recipe, SessionRow, Standing, StoreError};
 
 /// How much of a conversation a session has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,27 +59,52 @@ impl Pool {
 
     fn session_file(&self, row: SessionRow, messages: Vec<Arc<Message>>) -> SessionFile {
         let SessionRow { record, standing, modified_at, message_count: _, unknown } = row;
-        let (permission_level, recipe) = (self.level_of(&record.recipe), record.recipe);
+        let permission_level = self.level_of(&record.recipe);
+        // Taken apart by name: what an agent gets besides has to be thought of here.
+        let AgentRecord { id, parent, depth, created_at, recipe } = record;
+        let Recipe {
+            preset,
+            model,
+            cwd,
+            write_paths,
+            disabled_tools,
+            // What somebody gave besides the preset is not a file's to give.
+            enabled_tools: _,
+            system_prompt,
+            system_prompt_path,
+            root,
+            session_allowances,
+            // Whoever stands above it when it comes back decides on that.
+            ceiling: _,
+        } = recipe;
+        // How its last turn went is over with it.
+        let Standing {
+            halted_at_iteration_limit: _,
+            last_iteration_count: _,
+            last_action_at: _,
+            token_usage,
+        } = standing;
         let time = |text: &str| text.parse().expect("the times on record are ours");
         SessionFile {
             schema_version: SCHEMA_VERSION,
-            created_at: time(&record.created_at),
+            agent_id: id,
+            created_at: time(&created_at),
             modified_at: time(&modified_at),
             messages,
-            system_prompt: recipe.system_prompt,
-            system_prompt_path: recipe.system_prompt_path,
-            working_directory: recipe.cwd,
+            system_prompt,
+            system_prompt_path,
+            working_directory: cwd,
             permission_level,
-            permission_preset: recipe.preset,
-            disabled_tools: recipe.disabled_tools,
-            write_paths: recipe.write_paths,
-            session_allowances: recipe.session_allowances.unwrap_or_default(),
-            model: recipe.model,
-            token_usage: standing.token_usage,
-            provenance: Provenance::of(record.parent.as_ref()),
-            parent_agent_id: record.parent,
-            depth: record.depth,
-            agent_id: record.id,
+            permission_preset: preset,
+            disabled_tools,
+            write_paths,
+            session_allowances: session_allowances.unwrap_or_default(),
+            model,
+            token_usage,
+            provenance: Provenance::of(parent.as_ref()),
+            parent_agent_id: parent,
+            depth,
+            root_directory: root,
             unknown,
         }
     }
