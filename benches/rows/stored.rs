@@ -79,13 +79,16 @@ fn multiply(database: &Path) -> anyhow::Result<()> {
              WITH RECURSIVE numbers (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM numbers
                  WHERE k < {copies}) SELECT k FROM numbers;
          CREATE TEMP TABLE last AS SELECT max(seq) AS seq FROM events;
-         INSERT INTO agents SELECT number + k, id || '-' || k, parent, depth, created_at,
-             modified_at, session_type, 'dormant', standing FROM agents, copy;
-         INSERT INTO recipes SELECT agent + k, recipe FROM recipes, copy;
-         INSERT INTO messages SELECT agent + k, place, message FROM messages, copy;
+         INSERT INTO agents (number, id, parent, depth, created_at, modified_at, session_type,
+             session_status, standing) SELECT number + k, id || '-' || k, parent, depth,
+             created_at, modified_at, session_type, 'dormant', standing FROM agents, copy;
+         INSERT INTO recipes (agent, recipe) SELECT agent + k, recipe FROM recipes, copy;
+         INSERT INTO messages (agent, place, message)
+             SELECT agent + k, place, message FROM messages, copy;
          INSERT INTO requests (agent, id, content, status, outcome)
              SELECT agent + k, id, content, status, outcome FROM requests, copy;
-         INSERT INTO events SELECT events.seq + k * last.seq, agent_id || '-' || k, at, name, json
+         INSERT INTO events (seq, agent_id, at, name, json)
+             SELECT events.seq + k * last.seq, agent_id || '-' || k, at, name, json
              FROM events, copy, last;
          UPDATE counters SET seq = (SELECT max(seq) FROM events),
              next_agent = (SELECT max(number) + 1 FROM agents);
