@@ -129,6 +129,8 @@ pub const SESSION_DESKS: usize = 64;
 pub const EXPORT_QUEUE_MAX: usize = 1024;
 /// An agent's session file is written at most once in this time.
 pub const EXPORT_EVERY: Duration = Duration::from_secs(1);
+/// When a session file is tried again that could not be written.
+pub const EXPORT_AGAIN: Duration = Duration::from_secs(30);
 /// How long the last exports may take once the server stops.
 pub const EXPORT_CLOSE_MAX: Duration = Duration::from_secs(5);
 

@@ -205,6 +205,7 @@ impl CreateError {
             | Self::Model(_)
             | Self::Limit(_)
             | Self::Stopping
+            | Self::Reserved
             | Self::Storage { .. } => None,
         }
     }

@@ -17,6 +17,7 @@ use crate::limits::{AUTO_AGENT_ID_DRAWS_MAX, AUTO_AGENT_ID_HEX};
 use crate::policy::budget::{Exceeded, Limits};
 use crate::policy::{self, Grant, Permissions, PolicyError, Preset, Rights, ceiling};
 use crate::provider::{Model, ModelError};
+use crate::session::LAST_SESSION;
 use crate::store::{AgentNumber, AgentRecord, Recipe, StoreError, Write};
 use crate::world::Use;
 
@@ -77,6 +78,8 @@ struct Reserved {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
+    #[error("Invalid agent id: `{LAST_SESSION}` is reserved")]
+    Reserved,
     #[error("Agent already exists: {id}")]
     Taken { id: AgentId },
     #[error("Parent agent not found: {id}")]
@@ -116,6 +119,9 @@ pub enum CreateError {
 
 impl Pool {
     pub async fn create(self: &Arc<Self>, new: NewAgent) -> Result<AgentHandle, CreateError> {
+        if let NewId::Given(id) = &new.id {
+            check_id(id)?;
+        }
         if let Some(id) = &new.parent {
             self.bring_back_parent(id).await?;
         }
@@ -371,4 +377,9 @@ fn record(facts: &Facts, kit: &Kit, parent: Option<AgentId>) -> AgentRecord {
             ceiling: granted.ceiling,
         },
     }
+}
+
+/// Refuses what means the session of whichever agent a terminal followed last.
+pub(super) fn check_id(id: &AgentId) -> Result<(), CreateError> {
+    if id.as_str() == LAST_SESSION { Err(CreateError::Reserved) } else { Ok(()) }
 }

@@ -25,7 +25,8 @@ impl Code {
             CreateError::Parent { source, .. } => {
                 ErrorObject::new(Self::Internal, format!("Failed to restore session: {source}"))
             }
-            CreateError::UnknownParent { .. }
+            CreateError::Reserved
+            | CreateError::UnknownParent { .. }
             | CreateError::NoCwd { .. }
             | CreateError::CwdNotDir { .. }
             | CreateError::CwdUnusable { .. }

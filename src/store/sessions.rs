@@ -42,7 +42,7 @@ pub struct SessionRow {
     pub unknown: Map<String, Value>,
 }
 
-/// A session that is only in the database.
+/// A session that the database knows best: of an agent that is only there, or that its file follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
     pub number: AgentNumber,
@@ -140,12 +140,13 @@ pub(super) fn row(
     connection.prepare_cached(text)?.query_row([sql(agent)], row).optional()
 }
 
-/// What is only in the database, in order of number.
+/// What the database knows best, in order of number.
 pub(super) fn list(
     connection: &Connection,
     listing: Listing,
 ) -> rusqlite::Result<Vec<StoredSession>> {
     let text = "SELECT number, id, modified_at FROM agents WHERE session_status = 'dormant' \
+                OR (session_status = 'active' AND exported) \
                 OR (?1 AND session_status = 'orphaned') ORDER BY number";
     let row = |row: &Row<'_>| {
         Ok(StoredSession {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::SessionsError;
 use crate::agent::{AgentHandle, ExportJob};
 use crate::causes::told;
-use crate::limits::{EXPORT_CLOSE_MAX, EXPORT_EVERY};
+use crate::limits::{EXPORT_AGAIN, EXPORT_CLOSE_MAX, EXPORT_EVERY};
 use crate::pool::Pool;
 use crate::session::{Overwrite, Session, SessionFile, SessionName};
 use crate::store::{AgentNumber, Exported};
@@ -35,7 +35,13 @@ impl Due {
         let now = Instant::now();
         self.written.retain(|_, written| *written + EXPORT_EVERY > now);
         let free = self.written.get(&agent).map_or(now, |written| *written + EXPORT_EVERY);
-        self.at.entry(agent).or_insert(free);
+        let at = self.at.entry(agent).or_insert(free);
+        *at = free.min(*at);
+    }
+
+    /// What could not be written is tried again, after the next turn at the latest.
+    fn add_failed(&mut self, agent: AgentNumber) {
+        self.at.entry(agent).or_insert_with(|| Instant::now() + EXPORT_AGAIN);
     }
 
     fn next(&self) -> Option<Instant> {
@@ -80,7 +86,9 @@ pub(in crate::pool) async fn export(pool: Weak<Pool>, mut jobs: mpsc::Receiver<E
         }
         let agents = if finished.is_some() { due.take_all() } else { due.take(Instant::now()) };
         for agent in agents {
-            pool.export_session(agent).await;
+            if pool.export_session(agent).await.is_err() {
+                due.add_failed(agent);
+            }
         }
         if let Some(done) = finished {
             // Whoever waited may have given up.
@@ -104,13 +112,13 @@ impl Pool {
         }
     }
 
-    async fn export_session(&self, number: AgentNumber) {
+    async fn export_session(&self, number: AgentNumber) -> Result<(), SessionsError> {
         let found = self.registry().targets(number);
-        let Some((agent, _)) = found else { return };
-        if let Err(error) = self.write_targets(&agent).await {
+        let Some((agent, _)) = found else { return Ok(()) };
+        self.write_targets(&agent).await.inspect_err(|error| {
             let id = agent.id();
-            tracing::warn!(agent = %id, error = told(&error), "its session file is out of date");
-        }
+            tracing::warn!(agent = %id, error = told(error), "its session file is out of date");
+        })
     }
 
     async fn write_targets(&self, agent: &AgentHandle) -> Result<(), SessionsError> {

@@ -46,7 +46,9 @@ impl Pool {
         for row in self.shared.store.sessions(listing).await? {
             let Ok(modified_at) = row.modified_at.parse() else { continue };
             let file = files.get(&row.id);
-            if !row.id.is_temp() && file.is_some_and(|file| file.modified_at > modified_at) {
+            let is_older = file.is_some_and(|file| file.modified_at > modified_at);
+            // The file of an agent that runs becomes what the agent is.
+            if is_older && !row.id.is_temp() && self.agent(&row.id).is_none() {
                 continue;
             }
             if !row.id.is_temp() {
@@ -66,7 +68,7 @@ impl Pool {
                 Source::File(summary) => Some(summary),
                 Source::Row(number) => {
                     let row = self.shared.store.session(number).await?;
-                    row.and_then(|row| self.summary_of(row))
+                    row.and_then(|row| self.summary_of(row, self.settled_count(&name)))
                 }
             };
             // What is gone by now is not listed.
@@ -106,13 +108,19 @@ impl Pool {
         SessionsError::Unknown { name: name.to_owned(), nearest }
     }
 
-    fn summary_of(&self, row: SessionRow) -> Option<Summary> {
+    /// How many messages an agent that runs had after its last turn.
+    fn settled_count(&self, id: &AgentId) -> Option<usize> {
+        self.agent(id).map(|agent| agent.status().settled_count)
+    }
+
+    fn summary_of(&self, row: SessionRow, settled_count: Option<usize>) -> Option<Summary> {
+        let message_count = usize::try_from(row.message_count).ok()?;
         let permission_level = self.level_of(&row.record.recipe);
         Some(Summary {
             schema_version: SCHEMA_VERSION,
             created_at: row.record.created_at.parse().ok()?,
             modified_at: row.modified_at.parse().ok()?,
-            message_count: usize::try_from(row.message_count).ok()?,
+            message_count: settled_count.unwrap_or(message_count),
             working_directory: row.record.recipe.cwd,
             permission_level,
             model: row.record.recipe.model,

@@ -8,6 +8,7 @@ use super::admit::{Follows, Incoming, Wishes};
 use super::snapshot::Upto;
 use crate::agent::AgentHandle;
 use crate::id::AgentId;
+use crate::pool::create::check_id;
 use crate::pool::{ChangeError, CreateError, NewPermissions, Pool};
 use crate::session::{Overwrite, Session, SessionError, SessionFile, SessionName};
 
@@ -30,6 +31,9 @@ impl Pool {
     ) -> Result<AgentHandle, SessionsError> {
         if self.is_stopping() {
             return Err(SessionsError::Stopping);
+        }
+        if let Some(id) = &request.agent_id {
+            check_id(id)?;
         }
         let pool = Arc::clone(self);
         // What has begun is finished even if the caller goes away.
