@@ -192,9 +192,11 @@ pub fn failed(error: ClientError) -> Failed {
                 None => Failed::Other(error.into()),
             }
         }
-        ClientError::Timeout { .. } | ClientError::Protocol { .. } | ClientError::Unnamed => {
-            Failed::Other(error.into())
+        ClientError::Timeout { .. } => {
+            let hint = "it may still do what it was asked to: look before you ask again";
+            Failed::Other(with_hint(error, hint))
         }
+        ClientError::Protocol { .. } | ClientError::Unnamed => Failed::Other(error.into()),
     }
 }
 

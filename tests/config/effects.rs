@@ -41,13 +41,22 @@ fn a_server_listens_where_its_host_and_port_say_and_commands_look_there() {
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = silent.local_addr().unwrap().port();
     drop(silent);
-    let person = configured(&json!({"server": {"host": "localhost", "port": port}}));
+    let mut person = configured(&json!({"server": {"host": "localhost", "port": port}}));
     let server = person.serve_as_configured();
     assert_eq!(server.port, port.to_string());
     // Nothing else says where the server is.
     assert_eq!(person.run(&["rpc", "detect"]).stdout, "nexus_server\n");
     assert_eq!(person.run(&["rpc", "create", "scout", "--no-start"]).stdout, "scout\n");
-    assert_eq!(person.run(&["rpc", "shutdown"]).code, 0);
+    // A project that nobody trusts leads no command, and no token, elsewhere.
+    let elsewhere = json!({"server": {"port": port.wrapping_add(1).max(1)}});
+    person.write("p/.nexus3/config.json", &elsewhere.to_string());
+    person.go("p");
+    assert_eq!(person.run(&["rpc", "detect"]).stdout, "nexus_server\n");
+    person.set("NEXUS3_SERVER__PORT", "soon");
+    let wrong = person.run(&["rpc", "shutdown"]);
+    assert_eq!((wrong.code, wrong.stderr.lines().count()), (1, 3), "{wrong:?}");
+    assert_eq!(wrong.stderr.lines().last(), Some("  hint: or name the server with --port"));
+    assert_eq!(person.run(&["rpc", "shutdown", "--port", &port.to_string()]).code, 0);
 }
 
 #[test]
