@@ -59,8 +59,10 @@ async fn start(connection: &Connection) -> anyhow::Result<()> {
         let over = child.try_wait()?;
         // Whoever was faster has started one just as good.
         if connection.client.detect().await == Detection::NexusServer {
-            let minutes = "it stops after 30 minutes without use";
-            output::note(format_args!("started a server on port {port}; {minutes}"));
+            if over.is_none() {
+                let minutes = "it stops after 30 minutes without use";
+                output::note(format_args!("started a server on port {port}; {minutes}"));
+            }
             return Ok(());
         }
         if over.is_some() || begun.elapsed() > START_MAX {

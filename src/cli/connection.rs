@@ -131,6 +131,14 @@ impl Connection {
         }
     }
 
+    /// Tells a person where a list goes on of which this part was shown.
+    pub fn tell_rest(&self, offset: u64, shown: usize, total: usize) {
+        let (end, total) = (offset + shown as u64, total as u64);
+        if !self.as_json() && shown > 0 && end < total {
+            output::note(format_args!("{} more: go on with --offset {end}", total - end));
+        }
+    }
+
     /// What a call gave, or what its failure means for the command.
     pub async fn answered<T>(&self, answer: Result<T, ClientError>) -> Result<T, Failed> {
         match answer {

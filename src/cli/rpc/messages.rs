@@ -113,11 +113,7 @@ impl Messages {
             let told = page.messages.iter().map(|message| told(message.index, &message.message));
             told.collect::<Vec<_>>().join("\n")
         });
-        let shown = page.offset + page.messages.len() as u64;
-        if !connection.as_json() && !page.messages.is_empty() && shown < page.total as u64 {
-            let more = page.total as u64 - shown;
-            output::note(format_args!("{more} more: go on with --offset {shown}"));
-        }
+        connection.tell_rest(page.offset, page.messages.len(), page.total);
         Ok(())
     }
 }

@@ -35,11 +35,7 @@ impl Sessions {
             ListSessionsParams { offset, limit, include_temp: include_temp.then_some(true) };
         let list = connection.answered(connection.client.list_sessions(&params).await).await?;
         connection.show(&list, || table(&list.sessions));
-        let shown = list.offset + list.sessions.len() as u64;
-        if !connection.as_json() && !list.sessions.is_empty() && shown < list.total as u64 {
-            let more = list.total as u64 - shown;
-            output::note(format_args!("{more} more: go on with --offset {shown}"));
-        }
+        connection.tell_rest(list.offset, list.sessions.len(), list.total);
         Ok(())
     }
 }
