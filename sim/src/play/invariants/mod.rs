@@ -17,6 +17,7 @@ mod once; // no effect twice
 mod order; // one turn at a time, in order
 mod programs; // what a program may reach
 mod pairs; // each tool call with its result
+mod reference; // a simple model of the pool
 mod schema; // answers and events as published
 mod sessions; // what was saved and loaded
 mod sound; // what the database alone must keep
@@ -131,6 +132,7 @@ impl Invariants {
             Box::new(order::Order::default()),
             Box::new(once::Once::default()),
             Box::new(durable::Durable::new(scenario)),
+            Box::new(reference::Reference),
             Box::new(events::Events::default()),
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
