@@ -53,7 +53,7 @@ pub fn disturb(document: &mut Document, wanted: &ClientDraw, ground: &Ground, dr
 fn again(step: &Table) -> Option<Table> {
     step.get("call")?;
     let mut again = step.clone();
-    for key in ["name", "save", "expect", "expect_error", "expect_http"] {
+    for key in ["name", "save", "expect", "expect_http"] {
         again.remove(key);
     }
     again.insert("background".to_owned(), true.into());

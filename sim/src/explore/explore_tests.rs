@@ -21,6 +21,11 @@ call   = "send"
 agent  = "scout"
 params = { content = "Hello", request_id = "r1" }
 background = true
+[[step]]
+client = "bob"
+call   = "snd"
+agent  = "scout"
+expect_error = { code = -32601 }
 [expect]
 agents = ["scout"]
 ignore = [{ invariant = "answers", reason = "to see that it stays" }]
@@ -34,7 +39,7 @@ fn ground() -> Ground {
         steps_time: std::time::Duration::from_secs(2),
         points: 40,
         events: [("agent_created".to_owned(), 1), ("turn_completed".to_owned(), 3)].into(),
-        end_state: 0,
+        journal: vec!["agent_created of scout".to_owned()],
     }
 }
 
@@ -93,4 +98,30 @@ fn wrong_profiles_are_refused() {
     }
     let unknown = Profile::built_in("calm").map(|_| ()).unwrap_err().to_string();
     assert!(unknown.starts_with("there is no profile `calm`"), "{unknown}");
+}
+
+#[test]
+fn runs_part_at_the_first_event_that_differs() {
+    let ground = ground();
+    let parts = |journal: &[&str]| {
+        let journal: Vec<String> = journal.iter().map(|event| (*event).to_owned()).collect();
+        ground.parts_at(&journal)
+    };
+    assert_eq!(parts(&["agent_created of scout"]), None);
+    assert_eq!(parts(&[]).unwrap(), "event 1, without agent_created of scout");
+    let longer = ["agent_created of scout", "turn_queued of scout"];
+    assert_eq!(parts(&longer).unwrap(), "event 2, turn_queued of scout");
+}
+
+#[test]
+fn every_mark_that_a_profile_wants_can_be_drawn() {
+    for name in profile::names() {
+        let profile = Profile::built_in(name).unwrap();
+        let drawn: Vec<String> =
+            profile.fault.iter().map(|fault| format!("fault:{}", fault.kind)).collect();
+        let faults = profile.reaches.iter().filter(|mark| mark.starts_with("fault:"));
+        for mark in faults {
+            assert!(drawn.contains(mark), "{name} never draws {mark}");
+        }
+    }
 }

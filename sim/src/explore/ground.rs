@@ -30,8 +30,8 @@ pub struct Ground {
     pub points: u64,
     /// How many durable events there are of each kind.
     pub events: BTreeMap<String, u64>,
-    /// What it comes to.
-    pub end_state: u64,
+    /// The durable events in their order.
+    pub journal: Vec<String>,
 }
 
 impl Ground {
@@ -47,8 +47,18 @@ impl Ground {
             steps_time: played.steps_time,
             points: played.points,
             events: played.events,
-            end_state: played.end_state,
+            journal: played.journal,
         })
+    }
+
+    /// The first event that is not as it is undisturbed, with its number.
+    pub fn parts_at(&self, journal: &[String]) -> Option<String> {
+        let same = self.journal.iter().zip(journal).take_while(|(one, other)| one == other).count();
+        match (self.journal.get(same), journal.get(same)) {
+            (None, None) => None,
+            (_, Some(event)) => Some(format!("event {}, {event}", same + 1)),
+            (Some(event), None) => Some(format!("event {}, without {event}", same + 1)),
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub enum ProfileError {
 pub struct Profile {
     pub name: String,
     pub judge: Judge,
+    /// The marks that a long sweep over many scenarios must reach.
+    pub reaches: Vec<String>,
     pub fault: Vec<FaultDraw>,
     pub model: ModelDraw,
     pub client: ClientDraw,
@@ -48,6 +50,8 @@ struct ProfileForm {
     _about: String,
     #[serde(default)]
     judge: Judge,
+    #[serde(default)]
+    reaches: Vec<String>,
     #[serde(default)]
     fault: Vec<FaultDraw>,
     #[serde(default)]
@@ -171,8 +175,8 @@ impl Profile {
             name: name.to_owned(),
             source: Box::new(source),
         })?;
-        let ProfileForm { _about, judge, fault, model, client } = form;
-        let profile = Self { name: name.to_owned(), judge, fault, model, client };
+        let ProfileForm { _about, judge, reaches, fault, model, client } = form;
+        let profile = Self { name: name.to_owned(), judge, reaches, fault, model, client };
         match profile.problem() {
             None => Ok(profile),
             Some(problem) => Err(ProfileError::Sense { name: name.to_owned(), problem }),

@@ -15,6 +15,11 @@ pub fn events(kept: &Kept) -> BTreeMap<String, u64> {
     events
 }
 
+/// The durable events in their order, each with its agent.
+pub fn journal(kept: &Kept) -> Vec<String> {
+    kept.events.iter().map(|event| format!("{} of {}", event.name, event.agent)).collect()
+}
+
 /// A number for the agents, their conversations and how their requests ended. Ids that a server draws,
 /// and the order in which agents and requests came, are no part of it.
 pub fn state(kept: &Kept) -> u64 {

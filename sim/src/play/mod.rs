@@ -17,6 +17,7 @@ mod invariants; // what holds in every run
 mod kept; // what the database has at the end
 mod log; // what was logged
 mod made; // what clients did
+mod marks; // what a run has reached
 mod models; // watches the model host
 mod observed; // what can be seen from outside
 mod observer; // hears the events that are waited for
@@ -72,6 +73,10 @@ pub struct Played {
     pub steps_time: Duration,
     /// How often each kind of durable event was told, as far as the database still has them.
     pub events: BTreeMap<String, u64>,
+    /// The same events in their order, each with its agent.
+    pub journal: Vec<String>,
+    /// How often each mark was reached.
+    pub marks: BTreeMap<String, u64>,
     /// Stands for what the run came to: which agents there are, what was said, how turns ended.
     pub end_state: u64,
     /// How often a model was asked.
@@ -392,8 +397,11 @@ impl Run<'_> {
         let violations = violations
             .map(|violation| (Kind::Invariant(violation.invariant), violation.to_string()));
         let (kinds, failures) = of_steps.chain(failures.0).chain(violations).unzip();
+        let transcript = theatre.transcript.text();
         Played {
-            transcript: theatre.transcript.text(),
+            marks: marks::reached(&transcript, kept.as_ref()),
+            journal: kept.as_ref().map(ended::journal).unwrap_or_default(),
+            transcript,
             failures,
             kinds,
             virtual_time: theatre.elapsed(),

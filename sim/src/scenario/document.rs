@@ -158,10 +158,17 @@ fn inline(value: &Value) -> String {
         }
         Value::Table(table) if table.is_empty() => "{}".to_owned(),
         Value::Table(table) => {
-            let members =
-                table.iter().map(|(key, value)| format!("{} = {}", name(key), inline(value)));
-            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+            let members: Vec<String> = table.iter().map(member).collect();
+            format!("{{ {} }}", members.join(", "))
         }
+    }
+}
+
+fn member((key, value): (&String, &Value)) -> String {
+    match value {
+        // The bits of a file are only taken as an octal number.
+        Value::Integer(bits) if key == "mode" => format!("mode = 0o{bits:o}"),
+        _ => format!("{} = {}", name(key), inline(value)),
     }
 }
 
@@ -189,6 +196,7 @@ params = { content = "x", list = [1, 2.5, true], "odd key" = {} }
 type   = "vllm"
 [files]
 "/project/a b" = "\u007f\u0000"
+"/project/c"   = { text = "x", mode = 0o600 }
 "#;
 
     #[test]
@@ -198,7 +206,8 @@ type   = "vllm"
         assert_eq!(Document::parse(&written).unwrap(), document, "{written}");
         let expected = "schema = 1\nabout = \"One \\\"quoted\\\" line\\nand another\"\n\n\
              [config]\nproviders = { sim = { type = \"vllm\" } }\n\n\
-             [files]\n\"/project/a b\" = \"\\u007f\\u0000\"\n\n\
+             [files]\n\"/project/a b\" = \"\\u007f\\u0000\"\n\
+             \"/project/c\" = { text = \"x\", mode = 0o600 }\n\n\
              [[step]]\ncall = \"send\"\n\
              params = { content = \"x\", list = [1, 2.5, true], \"odd key\" = {} }\n";
         assert_eq!(written, expected);

@@ -46,6 +46,9 @@ pub struct Arguments {
     /// Goes on after a violation
     #[arg(long)]
     keep_going: bool,
+    /// Fails where a mark that the profile wants was never reached: for long sweeps over many files
+    #[arg(long)]
+    marks: bool,
     /// Where scenarios that fail are written
     #[arg(long, value_name = "DIR", default_value = "found")]
     found: PathBuf,
@@ -79,6 +82,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     for line in sum.census() {
         output::line(&line);
     }
+    let unreached = sum.unreached(&profile.reaches);
+    for mark in &unreached {
+        output::line(&format!("mark   {mark} was never reached"));
+    }
     if let Some(path) = &arguments.json {
         let json = written::json(&profile.name, &sum, started.elapsed());
         write(path, &format!("{json:#}\n"))?;
@@ -88,7 +95,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     }
     output::line(&sum.to_string());
     output::note(&sum.rates(started.elapsed()));
-    Ok(if sum.is_good() { Verdict::Good } else { Verdict::Bad })
+    let is_good = sum.is_good() && (unreached.is_empty() || !arguments.marks);
+    Ok(if is_good { Verdict::Good } else { Verdict::Bad })
 }
 
 /// What a seed is played around.

@@ -17,7 +17,10 @@ pub struct Run {
     pub virtual_ms: u64,
     /// Stands for what it came to.
     pub end_state: u64,
-    pub events: BTreeMap<String, u64>,
+    /// How often each mark was reached.
+    pub marks: BTreeMap<String, u64>,
+    /// The event at which it parts from the undisturbed run; `None` where it never does.
+    pub parts_at: Option<String>,
     pub found: Option<Found>,
 }
 
@@ -41,6 +44,8 @@ pub struct OfFile {
     /// How many runs came to each end state, with the first seed that did.
     #[serde(skip)]
     pub ends: BTreeMap<u64, (u64, u64)>,
+    /// How many runs parted from the undisturbed one at each event.
+    pub parts: BTreeMap<String, u64>,
 }
 
 /// What came of all runs.
@@ -50,7 +55,7 @@ pub struct Sum {
     turns: u64,
     virtual_ms: u64,
     pub files: BTreeMap<String, OfFile>,
-    pub events: BTreeMap<String, u64>,
+    pub marks: BTreeMap<String, u64>,
     /// By file and seed: the order in which processes end says nothing.
     found: BTreeMap<(String, u64), Found>,
 }
@@ -60,8 +65,8 @@ impl Sum {
         self.runs += 1;
         self.turns += run.turns;
         self.virtual_ms += run.virtual_ms;
-        for (event, count) in run.events {
-            *self.events.entry(event).or_default() += count;
+        for (mark, count) in run.marks {
+            *self.marks.entry(mark).or_default() += count;
         }
         let file = self.files.entry(run.file.clone()).or_default();
         file.runs += 1;
@@ -69,6 +74,9 @@ impl Sum {
         let (count, first) = file.ends.entry(run.end_state).or_insert((0, run.seed));
         *count += 1;
         *first = run.seed.min(*first);
+        if let Some(event) = run.parts_at {
+            *file.parts.entry(event).or_default() += 1;
+        }
         if let Some(found) = run.found {
             self.found.insert((run.file, run.seed), found);
         }
@@ -91,12 +99,20 @@ impl Sum {
         kinds
     }
 
-    /// How many ends the runs of each file came to.
+    /// How many ends the runs of each file came to, and where most of them part from the undisturbed.
     pub fn census(&self) -> Vec<String> {
         let told = |(file, of): (&String, &OfFile)| {
-            format!("ends   {file}: {} runs came to {} end states", of.runs, of.ends.len())
+            let most = of.parts.iter().max_by_key(|(_, count)| **count);
+            let parts = most.map(|(event, count)| format!(", {count} part at {event}"));
+            let (runs, ends) = (of.runs, of.ends.len());
+            format!("ends   {file}: {runs} runs, {ends} end states{}", parts.unwrap_or_default())
         };
         self.files.iter().map(told).collect()
+    }
+
+    /// Which of these marks no run has reached.
+    pub fn unreached(&self, wanted: &[String]) -> Vec<String> {
+        wanted.iter().filter(|mark| !self.marks.contains_key(*mark)).cloned().collect()
     }
 
     fn end_states(&self) -> usize {
@@ -160,8 +176,16 @@ mod tests {
     use crate::scenario::Invariant;
 
     fn run(seed: u64, end_state: u64, found: Option<Found>) -> Run {
-        let events = [("turn_completed".to_owned(), 2)].into();
-        Run { file: "x.toml".to_owned(), seed, turns: 3, virtual_ms: 500, end_state, events, found }
+        Run {
+            file: "x.toml".to_owned(),
+            seed,
+            turns: 3,
+            virtual_ms: 500,
+            end_state,
+            marks: [("fault:crash".to_owned(), 2)].into(),
+            parts_at: (seed > 1).then(|| "event 2, turn_queued of scout".to_owned()),
+            found,
+        }
     }
 
     fn found(seed: u64) -> Found {
@@ -188,12 +212,23 @@ mod tests {
         };
         let (line, census, failed) = told(runs.to_vec());
         assert_eq!(line, "3 runs, 2 violations, 2 of once, 2 of rest, 2 end states of 1 scenarios");
-        assert_eq!(census, ["ends   x.toml: 3 runs came to 2 end states"]);
+        assert_eq!(
+            census,
+            ["ends   x.toml: 3 runs, 2 end states, 2 part at event 2, turn_queued of scout"]
+        );
         assert!(failed.starts_with(
             "FAILED x.toml seed 2\n    invariant once: twice\n      1.000s  server    listens\n    \
              again: nexus3-sim run found/x.toml --trace\nFAILED x.toml seed 3"
         ));
         assert_eq!(told(runs.into_iter().rev().collect()), (line, census, failed));
+    }
+
+    #[test]
+    fn marks_that_no_run_reached_are_named() {
+        let mut sum = Sum::default();
+        sum.add(run(1, 7, None));
+        let wanted = ["fault:crash", "retry:late"].map(str::to_owned);
+        assert_eq!(sum.unreached(&wanted), ["retry:late"]);
     }
 
     #[test]

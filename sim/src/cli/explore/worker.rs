@@ -89,7 +89,8 @@ fn one(
         virtual_ms: played
             .map_or(0, |played| u64::try_from(played.virtual_time.as_millis()).unwrap_or(u64::MAX)),
         end_state: played.map_or(0, |played| played.end_state),
-        events: played.map(|played| played.events.clone()).unwrap_or_default(),
+        marks: played.map(|played| played.marks.clone()).unwrap_or_default(),
+        parts_at: played.and_then(|played| ground.parts_at(&played.journal)),
         found,
     })
 }

@@ -10,9 +10,9 @@ use super::sum::Sum;
 pub fn json(profile: &str, sum: &Sum, wall: Duration) -> Value {
     let kinds = sum.kinds().into_iter().map(|(kind, count)| (kind.to_string(), count.into()));
     let files = sum.files.iter().map(|(file, of)| {
-        let of =
-            json!({ "runs": of.runs, "violations": of.violations, "end_states": of.ends.len() });
-        (file.clone(), of)
+        let mut told = serde_json::to_value(of).expect("it has only string keys");
+        told["end_states"] = of.ends.len().into();
+        (file.clone(), told)
     });
     json!({
         "profile": profile,
@@ -21,7 +21,7 @@ pub fn json(profile: &str, sum: &Sum, wall: Duration) -> Value {
         "seconds": wall.as_secs_f64(),
         "kinds": kinds.collect::<serde_json::Map<String, Value>>(),
         "files": files.collect::<serde_json::Map<String, Value>>(),
-        "events": sum.events,
+        "marks": sum.marks,
         "found": sum.found().collect::<Vec<_>>(),
     })
 }
@@ -90,7 +90,8 @@ mod tests {
             turns: 1,
             virtual_ms: 1,
             end_state: 1,
-            events: [("turn_completed".to_owned(), 1)].into(),
+            marks: [("fault:crash".to_owned(), 1)].into(),
+            parts_at: None,
             found,
         };
         let found = Found {
@@ -112,7 +113,10 @@ mod tests {
         let json = json("chaos", &sum(), Duration::from_secs(1));
         assert_eq!(json["violations"], 1);
         assert_eq!(json["kinds"], json!({ "rest": 1 }));
-        assert_eq!(json["files"]["a.toml"], json!({ "runs": 1, "violations": 0, "end_states": 1 }));
+        assert_eq!(
+            json["files"]["a.toml"],
+            json!({ "runs": 1, "violations": 0, "end_states": 1, "parts": {} })
+        );
         assert_eq!(json["found"][0]["failures"], json!(["a < b"]));
     }
 
