@@ -89,8 +89,11 @@ fn events(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Optio
     let found = connection.prepare_cached(text)?.query_row([sql(agent)], row).optional()?;
     // Without their first event they cannot be told from those of others; they go when they are too old.
     let Some((id, Some(from))) = found else { return Ok(None) };
-    let text = "SELECT min(seq) FROM events \
-                WHERE agent_id = ?1 AND name = 'agent_created' AND seq > ?2";
+    // Whoever came from a session was never created; a temporary agent is restored in no other way.
+    let text = "SELECT min(CASE name WHEN 'agent_destroyed' THEN seq + 1 ELSE seq END) \
+                FROM events WHERE agent_id = ?1 AND seq > ?2 \
+                AND (name IN ('agent_created', 'agent_destroyed') \
+                OR (name = 'agent_restored' AND agent_id LIKE '.%'))";
     let next = |row: &Row<'_>| row.get::<_, Option<i64>>(0)?.map(|_| number(row, 0)).transpose();
     let until = connection.prepare_cached(text)?.query_row((&id, sql(from)), next)?;
     Ok(Some(Events { id, from, until: until.unwrap_or(i64::MAX as u64) }))

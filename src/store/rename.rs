@@ -34,11 +34,14 @@ impl Change<'_> {
         )?;
         // Whoever had this id before and is gone has left no children.
         self.run("UPDATE agents SET parent = ?2 WHERE parent = ?1", (from.as_str(), to.as_str()))?;
-        let since = if let Some(created) = self.created_event(&from, &created_at)? {
+        let ended = self.after_the_last_end(&from)?;
+        let created = self.created_event(&from, &created_at)?;
+        // One that came from a session has the creation of an earlier one.
+        let since = if let Some(created) = created.filter(|created| *created >= ended) {
             created
         } else {
             self.forget_as(&from, to)?;
-            self.after_the_last_end(&from)?
+            ended
         };
         self.journal.move_events(&self.statements, (&from, since), to)
     }

@@ -194,6 +194,8 @@ fn lost(kept: &Kept, told: &Told<'_>) -> Vec<String> {
             // It may have been deleted, or have got another id and ended under that.
             (Fate::Exists { .. }, None) if told.may_have_lost(id) => {}
             (Fate::Gone, Some(_)) if told.may_be_given(id) => {}
+            // Another came from its session, and got another id.
+            (Fate::Gone, Some(agent)) if from_sessions.contains(agent.id.as_str()) => {}
             (Fate::Exists { .. }, None) => {
                 found.push(format!("{id}: it was created and is not there"));
             }
