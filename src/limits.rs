@@ -109,6 +109,8 @@ pub const EVENTS_FORGOTTEN_AT_ONCE_MAX: usize = 1000;
 pub const EVENTS_FORGET_EVERY: Duration = Duration::from_hours(1);
 /// Agents whose kept events are counted in memory; beyond that the counting starts again.
 pub const EVENT_COUNTS_MAX: usize = 4096;
+/// A database is read as often before it counts as damaged.
+pub const DAMAGE_SEEN_TIMES: u32 = 5;
 /// Damaged databases that were set aside in the same millisecond.
 pub const SET_ASIDE_NAMES_MAX: u32 = 100;
 

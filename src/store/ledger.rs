@@ -15,6 +15,7 @@ use super::journal::{Journal, More};
 use super::recovery::{self, Recovered};
 use super::{AgentNumber, Options, Resident, Sync, Write, budgets, journal, read, schema};
 use crate::event::{Committed, Seq, iso};
+use crate::limits::DAMAGE_SEEN_TIMES;
 use crate::policy::budget::KeptBudget;
 use crate::world::World;
 
@@ -51,19 +52,17 @@ impl Ledger {
     }
 
     fn open_or_set_aside(world: &World, options: &Options) -> Result<(Self, Start), Fault> {
-        match Self::start(world, options) {
-            Err(fault) if fault.is_damage() => {}
-            started => return started,
+        for _ in 0..DAMAGE_SEEN_TIMES {
+            match Self::start(world, options) {
+                // SQLite says the same of a disk that fails to read, which is no reason to set a sound
+                // database aside: it must be read in full, and be found damaged every time.
+                Err(fault) if fault.is_damage() => {
+                    Files::of(&*world.fs, &options.path)?.read_through()?;
+                }
+                started => return started,
+            }
         }
-        // SQLite says the same of a disk that fails to read, which is no reason to set a sound
-        // database aside: it must be read in full and be found damaged once more.
-        let files = Files::of(&*world.fs, &options.path)?;
-        files.read_through()?;
-        match Self::start(world, options) {
-            Err(fault) if fault.is_damage() => {}
-            started => return started,
-        }
-        let set_aside = files.set_aside(world.clock.now())?;
+        let set_aside = Files::of(&*world.fs, &options.path)?.set_aside(world.clock.now())?;
         let (ledger, start) = Self::start(world, options)?;
         Ok((ledger, Start { set_aside: Some(set_aside), ..start }))
     }
