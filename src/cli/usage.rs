@@ -24,8 +24,8 @@ pub fn told(error: &clap::Error) -> ExitCode {
     };
     match unknown {
         Some((what, given, suggested)) => {
-            let given = first(error, given).unwrap_or_default();
-            let known = first(error, suggested).or_else(|| nearest(&given, &typed()));
+            let given = word(error, given).unwrap_or_default();
+            let known = word(error, suggested).or_else(|| nearest(&given, &typed()));
             unknown_word(what, &given, known.as_deref());
         }
         None => {
@@ -68,10 +68,11 @@ fn nearest(given: &str, command: &clap::Command) -> Option<String> {
     meant(given, &names).map(str::to_owned)
 }
 
-fn first(error: &clap::Error, kind: ContextKind) -> Option<String> {
+/// The word itself, or of several suggestions the likeliest, which clap has last.
+fn word(error: &clap::Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => texts.first().cloned(),
+        ContextValue::Strings(texts) => texts.last().cloned(),
         _ => None,
     }
 }

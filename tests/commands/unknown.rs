@@ -8,6 +8,7 @@ fn a_word_that_is_no_command_is_told_with_what_was_meant() {
     for (words, told) in [
         (&["rcp"][..], "error: unknown command `rcp`; did you mean `rpc`?\n"),
         (&["rpc", "lsit"], "error: unknown command `lsit`; did you mean `list`?\n"),
+        (&["rpc", "crate"], "error: unknown command `crate`; did you mean `create`?\n"),
         (&["rpc", "zzzzzz"], "error: unknown command `zzzzzz`; see --help\n"),
         (&["rpc", "list", "--prot"], "error: unknown argument `--prot`; did you mean `--port`?\n"),
         (&["serve", "--zzz"], "error: unknown argument `--zzz`; see --help\n"),
