@@ -431,4 +431,4 @@ impl<A> Entry<A> {
 
 #[cfg(test)]
 #[path = "registry_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -2,25 +2,32 @@
 
 use super::*;
 
-fn id(name: &str) -> AgentId {
+pub(in crate::pool) fn id(name: &str) -> AgentId {
     AgentId::parse(name).unwrap()
 }
 
-/// boss → (a → (deep), b), and lone beside them.
-fn family() -> Registry<&'static str> {
+/// Agents that are there, with their parents, numbered from 1.
+pub(in crate::pool) fn registry_of(
+    agents: &[(&'static str, Option<&str>)],
+) -> Registry<&'static str> {
     let mut registry = Registry::new(Vec::new(), 1);
-    for (name, parent) in [
-        ("boss", None),
-        ("a", Some("boss")),
-        ("deep", Some("a")),
-        ("b", Some("boss")),
-        ("lone", None),
-    ] {
+    for &(name, parent) in agents {
         let parent = parent.map(|parent| registry.find(&id(parent)).unwrap());
         let number = registry.reserve(&id(name), parent.as_ref()).unwrap();
         assert!(registry.arrive(number, name));
     }
     registry
+}
+
+/// boss → (a → (deep), b), and lone beside them.
+fn family() -> Registry<&'static str> {
+    registry_of(&[
+        ("boss", None),
+        ("a", Some("boss")),
+        ("deep", Some("a")),
+        ("b", Some("boss")),
+        ("lone", None),
+    ])
 }
 
 fn insert(registry: &mut Registry<&'static str>, name: &'static str) -> Result<(), Refused> {

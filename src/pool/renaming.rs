@@ -77,19 +77,10 @@ impl<A: Clone> Registry<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn id(name: &str) -> AgentId {
-        AgentId::parse(name).unwrap()
-    }
+    use crate::pool::registry::tests::{id, registry_of};
 
     fn team() -> Registry<&'static str> {
-        let mut registry = Registry::new(Vec::new(), 1);
-        for (name, parent) in [("boss", None), (".1", Some("boss")), ("child", Some(".1"))] {
-            let parent = parent.map(|parent| registry.find(&id(parent)).unwrap());
-            let number = registry.reserve(&id(name), parent.as_ref()).unwrap();
-            assert!(registry.arrive(number, name));
-        }
-        registry
+        registry_of(&[("boss", None), (".1", Some("boss")), ("child", Some(".1"))])
     }
 
     #[test]

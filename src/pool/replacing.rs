@@ -71,19 +71,10 @@ impl<A: Clone> Registry<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn id(name: &str) -> AgentId {
-        AgentId::parse(name).unwrap()
-    }
+    use crate::pool::registry::tests::{id, registry_of};
 
     fn team() -> Registry<&'static str> {
-        let mut registry = Registry::new(Vec::new(), 1);
-        for (name, parent) in [("boss", None), ("scout", Some("boss")), ("child", Some("scout"))] {
-            let parent = parent.map(|parent| registry.find(&id(parent)).unwrap());
-            let number = registry.reserve(&id(name), parent.as_ref()).unwrap();
-            assert!(registry.arrive(number, name));
-        }
-        registry
+        registry_of(&[("boss", None), ("scout", Some("boss")), ("child", Some("scout"))])
     }
 
     #[test]
