@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::SessionError;
-use super::file::{SessionFile, Summary};
+use super::file::{SessionFile, Summary, check_not_newer};
 use super::name::{LAST_SESSION, Session, SessionName};
 use crate::event::iso;
 use crate::limits::{SESSION_FILE_BYTES_MAX, SESSIONS_LISTED_MAX, SET_ASIDE_NAMES_MAX};
@@ -81,7 +81,8 @@ impl Directory {
         let dir = self.made(session).map_err(failed)?;
         let name = file_name(session);
         match (found(dir.as_ref(), &name).map_err(failed)?, overwrite) {
-            (None, _) | (Some(Kind::File), Overwrite::Replace) => {}
+            (None, _) => {}
+            (Some(Kind::File), Overwrite::Replace) => self.check_known(session)?,
             (Some(Kind::File), Overwrite::Refuse) => {
                 return Err(SessionError::Exists { session: session.clone() });
             }
@@ -90,6 +91,15 @@ impl Directory {
             }
         }
         dir.replace(&name, &bytes, FILE_MODE, &self.temp_name()).map_err(failed)
+    }
+
+    /// Whether this server may write over what is there: what a newer one wrote says more than it knows.
+    pub fn check_known(&self, session: &Session) -> Result<(), SessionError> {
+        let Some(Found { bytes, .. }) = self.bytes(session)? else {
+            return Ok(());
+        };
+        let unusable = |source| SessionError::Unusable { session: session.clone(), source };
+        check_not_newer(&bytes).map_err(unusable)
     }
 
     /// Whether there is anything under the name of this session.

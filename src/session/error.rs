@@ -19,7 +19,7 @@ pub enum ContentError {
     #[error("`schema_version` is missing or no version")]
     NoVersion,
     #[error(
-        "it has version {found}, and this server knows versions up to {SCHEMA_VERSION}: use a newer server"
+        "it has version {found}, and this server knows versions up to {SCHEMA_VERSION}: use a newer server, or delete the session"
     )]
     Newer { found: u64 },
     #[error("`{member}`: {problem}")]

@@ -178,6 +178,20 @@ fn check_version(found: Option<u64>) -> Result<(), ContentError> {
     }
 }
 
+/// Refuses what a newer server wrote, and nothing else that may be wrong with a file.
+pub(super) fn check_not_newer(bytes: &[u8]) -> Result<(), ContentError> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema_version: u64,
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Version { schema_version: found }) if found > SCHEMA_VERSION => {
+            Err(ContentError::Newer { found })
+        }
+        Ok(Version { .. }) | Err(_) => Ok(()),
+    }
+}
+
 impl Provenance {
     pub fn of(parent: Option<&AgentId>) -> Self {
         parent.map_or(Self::User, |parent| Self::Agent(parent.clone()))

@@ -80,7 +80,7 @@ fn what_is_wrong_is_told_in_words() {
     assert_eq!(damaged(&deep), "it is no JSON of a session");
     assert_eq!(
         refused(|members| drop(members.insert("schema_version".into(), json!(2)))),
-        "it has version 2, and this server knows versions up to 1: use a newer server"
+        "it has version 2, and this server knows versions up to 1: use a newer server, or delete the session"
     );
     assert_eq!(
         refused(|members| members["messages"][1]["role"] = json!("system")),

@@ -31,12 +31,12 @@ impl Pool {
     ) -> Result<(), SessionsError> {
         let _desk = self.desk.both(id, name.id()).await;
         let session = Session::from(name.clone());
-        let taken = session.clone();
-        if overwrite == Overwrite::Refuse
-            && self.with_files(move |directory| directory.has(&session)).await?
-        {
-            return Err(SessionError::Exists { session: taken }.into());
-        }
+        self.with_files(move |directory| match overwrite {
+            Overwrite::Refuse if directory.has(&session)? => Err(SessionError::Exists { session }),
+            Overwrite::Refuse => Ok(()),
+            Overwrite::Replace => directory.check_known(&session),
+        })
+        .await?;
         let number = self.rename((id, name.id()), Export::FromNowOn).await?;
         let agent = self.agent(name.id());
         let agent = agent.ok_or_else(|| SessionsError::NoAgent { id: name.id().clone() })?;
