@@ -79,7 +79,7 @@ pub struct Agent {
     pub(super) workplace: Arc<Workplace>,
     inbox: mpsc::Receiver<Ask>,
     pub(super) conversation: Conversation,
-    /// How many messages are on disk: what others are told.
+    /// How many messages are on disk.
     pub(super) messages_durable: usize,
     /// How many of these there were when no turn ran: what is saved.
     pub(super) messages_settled: usize,

@@ -99,6 +99,19 @@ impl Conversation {
         self.earlier + self.entries.len()
     }
 
+    /// How many of the first `len` messages are whole: without a call whose result comes after them.
+    pub fn whole(&self, len: usize) -> usize {
+        let is_result = |entry: &Arc<Entry>| matches!(*entry.message, Message::Tool { .. });
+        let known = len.checked_sub(self.earlier);
+        let next = known.and_then(|known| self.entries.get(known));
+        if !next.is_some_and(is_result) {
+            return len;
+        }
+        let before = &self.entries[..known.unwrap_or_default()];
+        let calls = before.iter().rposition(|entry| !is_result(entry));
+        calls.map_or(len, |calls| self.earlier + calls)
+    }
+
     /// Forgets the messages from the one of this index on, as if they had never been.
     pub fn truncate(&mut self, len: usize) {
         let kept = len.checked_sub(self.earlier).expect("only what is in memory can be taken back");
@@ -201,6 +214,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::ToolCall;
 
     const MAX: usize = 1000;
 
@@ -247,6 +261,29 @@ mod tests {
         short.shorten();
         let view = short.view();
         assert_eq!((view.entries.len(), view.opening.is_none()), (MAX, true));
+    }
+
+    #[test]
+    fn calls_are_whole_only_with_all_of_their_results() {
+        let call = |id: &str| ToolCall {
+            id: id.to_owned(),
+            name: "echo".to_owned(),
+            arguments: serde_json::json!({}),
+        };
+        let tool_calls = vec![call("a"), call("b")];
+        let mut asking = conversation(4);
+        asking.append(Arc::new(Message::Assistant {
+            content: String::new(),
+            tool_calls,
+            meta: None,
+        }));
+        for tool_call_id in ["a", "b"] {
+            let (tool_call_id, content) = (tool_call_id.to_owned(), String::new());
+            asking.append(Arc::new(Message::Tool { tool_call_id, content, meta: None }));
+        }
+        asking.append(user("more"));
+        let whole: Vec<usize> = (0..=8).map(|len| asking.whole(len)).collect();
+        assert_eq!(whole, [0, 1, 2, 3, 4, 4, 4, 7, 8]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::handle::{Context, Status};
 impl Agent {
     pub(super) fn context(&self) -> Context {
         Context {
-            message_count: self.messages_durable,
+            message_count: self.messages_told(),
             system_prompt: !self.preamble.system.is_empty(),
             halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
             last_iteration_count: self
@@ -19,6 +19,15 @@ impl Agent {
         }
     }
 
+    /// How many messages others are told of: those on disk. Calls whose results the disk has not taken
+    /// yet are among them only while the turn runs that made them: an agent at rest has no open calls.
+    fn messages_told(&self) -> usize {
+        match &self.running {
+            Some(_) => self.messages_durable,
+            None => self.conversation.whole(self.messages_durable),
+        }
+    }
+
     pub(super) fn publish(&self) {
         let status = Status {
             id: self.id.clone(),
@@ -26,7 +35,7 @@ impl Agent {
             preamble: Arc::clone(&self.preamble),
             permissions: Arc::clone(&self.permissions),
             shown: Arc::clone(&self.shown),
-            message_count: self.messages_durable,
+            message_count: self.messages_told(),
             settled_count: self.messages_settled,
             should_shutdown: self.should_shutdown,
             active_request: self.running.as_ref().map(|running| running.request.clone()),
