@@ -1,7 +1,7 @@
 //! The database's files, besides what SQLite does to them: made for their owner alone, set aside
 //! when damaged, and the log cut back to a length. Never reads a page.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Files {
 
     /// Renames what is there, so that it can be looked at and a new database can be made.
     pub(super) fn set_aside(&self, now: Timestamp) -> io::Result<PathBuf> {
-        let stem = format!("{}.corrupt-{}", self.name.display(), iso(now).replace(':', "-"));
+        let stem = format!("{}{}", corrupt(&self.name), iso(now).replace(':', "-"));
         let free = (0..SET_ASIDE_NAMES_MAX).map(|number| match number {
             0 => stem.clone(),
             _ => format!("{stem}-{number}"),
@@ -106,6 +106,13 @@ impl Files {
         Ok(self.path.with_file_name(aside))
     }
 
+    /// Whether a database of this name was ever set aside here.
+    pub(super) fn has_set_aside(&self) -> io::Result<bool> {
+        let stem = corrupt(&self.name);
+        let entries = self.dir.list()?;
+        Ok(entries.iter().any(|entry| entry.name.to_string_lossy().starts_with(&stem)))
+    }
+
     /// Cuts the write-ahead log back to its first `bytes`, durably. No connection may be open.
     pub(super) fn cut_log(&self, bytes: u64) -> io::Result<()> {
         let log = with_ending(&self.name, "-wal");
@@ -118,7 +125,12 @@ impl Files {
     }
 }
 
-fn with_ending(name: &std::ffi::OsStr, ending: &str) -> OsString {
+/// How the names of damaged databases begin.
+fn corrupt(name: &OsStr) -> String {
+    format!("{}.corrupt-", name.display())
+}
+
+fn with_ending(name: &OsStr, ending: &str) -> OsString {
     let mut name = name.to_owned();
     name.push(ending);
     name

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 
 use super::database::{Statements, number, sql};
 use crate::event::{Committed, Seq, What};
@@ -19,6 +19,9 @@ pub struct Kept {
     pub per_agent: u64,
     pub days: u64,
 }
+
+/// Stands for all agents where it is noted what is not kept; no agent has this id.
+const EVERYBODY: &str = "";
 
 /// Counts the events of each agent, so that the oldest go as new ones come.
 pub(super) struct Journal {
@@ -151,6 +154,11 @@ pub(super) fn any_before(connection: &Connection, time: &str) -> rusqlite::Resul
     connection.query_row(sql, [time], |row| row.get(0))
 }
 
+/// Whatever there was up to this number, of any agent, is not known any more.
+pub(super) fn note_lost(statements: &Statements<'_>, up_to: Seq) -> rusqlite::Result<()> {
+    note_forgotten(statements, EVERYBODY, up_to)
+}
+
 fn note_forgotten(statements: &Statements<'_>, agent: &str, up_to: Seq) -> rusqlite::Result<()> {
     // The clock can go backwards, so what is too old need not be what came first.
     let sql_text = "INSERT INTO forgotten_events (agent_id, up_to) VALUES (?1, ?2) \
@@ -167,27 +175,28 @@ pub(super) fn page(connection: &Connection, of: &Scope, after: Seq) -> rusqlite:
             let mut rows = connection.prepare_cached(
                 "SELECT seq, name, json FROM events WHERE agent_id = ?1 AND seq > ?2 ORDER BY seq",
             )?;
-            let forgotten = connection
-                .query_row(
-                    "SELECT up_to FROM forgotten_events WHERE agent_id = ?1",
-                    [agent.as_str()],
-                    |row| number(row, 0),
-                )
-                .optional()?;
+            let forgotten = connection.query_row(
+                "SELECT max(up_to) FROM forgotten_events WHERE agent_id IN (?1, ?2)",
+                [agent.as_str(), EVERYBODY],
+                highest,
+            )?;
             (fill(rows.query((agent.as_str(), sql(after)))?)?, forgotten)
         }
         Scope::Everything => {
             let mut rows = connection
                 .prepare_cached("SELECT seq, name, json FROM events WHERE seq > ?1 ORDER BY seq")?;
-            let row =
-                |row: &Row<'_>| row.get::<_, Option<i64>>(0)?.map(|_| number(row, 0)).transpose();
             let forgotten =
-                connection.query_row("SELECT max(up_to) FROM forgotten_events", (), row)?;
+                connection.query_row("SELECT max(up_to) FROM forgotten_events", (), highest)?;
             (fill(rows.query([sql(after)])?)?, forgotten)
         }
     };
     page.gap = forgotten.filter(|up_to| *up_to > after).map(|up_to| (after + 1, up_to));
     Ok(page)
+}
+
+/// The highest number of those that were asked for, if there was any.
+fn highest(row: &Row<'_>) -> rusqlite::Result<Option<Seq>> {
+    row.get::<_, Option<i64>>(0)?.map(|_| number(row, 0)).transpose()
 }
 
 fn fill(mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<Page> {

@@ -85,6 +85,9 @@ impl Ledger {
             log_bytes: 0,
             journal: Journal::new(options.kept.per_agent),
         };
+        if ledger.counters.seq == 0 && files.has_set_aside()? {
+            ledger.number_anew()?;
+        }
         let (recovered, events) = if recovery::is_due(ledger.connection()?)? {
             ledger.transact(|change| recovery::run(change, &options.interrupted))?
         } else {
@@ -93,6 +96,18 @@ impl Ledger {
         let residents = read::residents(ledger.connection()?)?;
         let budgets = budgets::read(ledger.connection()?)?;
         Ok((ledger, Start { residents, budgets, recovered, events, set_aside: None }))
+    }
+
+    /// Numbers events beyond all that a database which was set aside can have had: whoever has a cursor
+    /// from then is told of a gap, and never of other events under the numbers it knows. It has no
+    /// number to go on from, but no server had a thousand events in each second since 1970.
+    fn number_anew(&mut self) -> Result<(), Fault> {
+        let beyond = u64::try_from(self.world.clock.now().as_millisecond()).unwrap_or_default();
+        let leap = |change: &mut Change<'_>| {
+            change.counters.seq = beyond;
+            journal::note_lost(&change.statements, beyond)
+        };
+        self.transact(leap).map(drop)
     }
 
     pub(super) fn last_seq(&self) -> Seq {
