@@ -8,13 +8,14 @@ use nexus3::limits::REQUESTS_KEPT_MAX;
 use nexus3::message::Message;
 
 use super::among::Among;
+use super::promises::{Promises, changes};
 use super::sessions;
 use super::sound::{self, Rest};
 use super::told::{Fate, Heard, How, Told};
 use super::{Check, End, Invariant, Seen};
 use crate::machine::HOME;
 use crate::play::kept::{Kept, KeptAgent, KeptRequest};
-use crate::scenario::{Action, Fault, FaultKind, Scenario};
+use crate::scenario::{Fault, FaultKind, Scenario};
 
 #[derive(Debug)]
 pub struct Durable {
@@ -31,14 +32,6 @@ enum Sessions {
     Foreign,
 }
 
-/// Whether what was told has to be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Promises {
-    Made,
-    /// The disk lies, the file changes it behind the server's back, or asks for less.
-    None,
-}
-
 /// Whether the disk may have refused to take the last of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DiskFaults {
@@ -48,11 +41,6 @@ enum DiskFaults {
 
 impl Durable {
     pub fn new(scenario: &Scenario) -> Self {
-        let lies = |fault: &Fault| fault.kind == FaultKind::FsyncLies;
-        let sync = scenario.config.get("storage").and_then(|storage| storage.get("sync"));
-        let asks_for_less = sync.is_some_and(|sync| sync == "normal");
-        let is_deceived = scenario.faults.iter().any(lies) || changes(scenario, Path::new(HOME));
-        let promises = if asks_for_less || is_deceived { Promises::None } else { Promises::Made };
         let of_disk = |fault: &Fault| match fault.kind {
             FaultKind::DiskFull
             | FaultKind::IoError
@@ -75,20 +63,8 @@ impl Durable {
         } else {
             Sessions::OurOwn
         };
-        Self { promises, disk, sessions }
+        Self { promises: Promises::of(scenario), disk, sessions }
     }
-}
-
-fn changes(scenario: &Scenario, below: &Path) -> bool {
-    let by_steps = scenario.steps.iter().filter_map(|step| match &step.action {
-        Action::Files(files) => Some(files),
-        _ => None,
-    });
-    let by_faults = scenario.faults.iter().filter_map(|fault| match &fault.kind {
-        FaultKind::Files(files) => Some(files),
-        _ => None,
-    });
-    by_steps.chain(by_faults).flat_map(|files| files.keys()).any(|path| path.starts_with(below))
 }
 
 impl Check for Durable {
@@ -116,11 +92,11 @@ impl Check for Durable {
             Sessions::Foreign => {}
         }
         match self.promises {
-            Promises::Made => {
+            Promises::All => {
                 found.extend(lost(&kept, &told));
                 found.extend(sessions::lost(&kept, &told, seen.disk));
             }
-            Promises::None => {}
+            Promises::NotTheLast | Promises::NotWhatWasChanged => {}
         }
         found
     }

@@ -8,17 +8,26 @@ use nexus3::event::{Event, Seq, What};
 use nexus3::limits::STREAM_BUFFER_BYTES_MAX;
 use serde_json::Value;
 
+use super::promises::Promises;
 use super::{Check, End, Invariant, Observation, Seen};
 use crate::play::OBSERVER;
 use crate::play::kept::Kept;
 use crate::play::observed::{Opened, StreamEnd, StreamId};
-use crate::scenario::Pace;
+use crate::scenario::{Pace, Scenario};
 
 #[derive(Debug, Default)]
 pub struct Events {
+    promises: Promises,
     streams: BTreeMap<StreamId, Stream>,
     /// Every durable event that anybody was told, as it was told first.
-    told: BTreeMap<Seq, Event>,
+    told: BTreeMap<Seq, Told>,
+}
+
+#[derive(Debug)]
+struct Told {
+    event: Event,
+    /// The start of the server that told it.
+    by: u64,
 }
 
 #[derive(Debug)]
@@ -76,6 +85,7 @@ impl Check for Events {
     }
 
     fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, _: &End<'_>) -> Vec<String> {
+        self.forget_lost(kept, seen.server_start);
         let names = self.names(kept);
         let mut found = self.against(kept, &names);
         let all = self.all(kept, &names);
@@ -83,10 +93,13 @@ impl Check for Events {
             let of = stream.opened.agent.as_ref();
             let ids = of.map(|id| names_since(&names, id, stream.opened_after));
             let owner = ids.as_ref().and_then(|ids| ids.last()).map(String::as_str);
-            let missing = stream.missing(&all, owner, seen.server_start);
-            let strange = stream.strange(&all, ids.as_deref().unwrap_or_default());
-            let problems = missing.into_iter().chain(strange);
-            let problems = problems.chain(stream.unfinished().map(str::to_owned));
+            let mut problems: Vec<String> =
+                stream.unfinished().map(str::to_owned).into_iter().collect();
+            if self.promises == Promises::All || stream.server_start == seen.server_start {
+                problems.extend(stream.missing(&all, owner, seen.server_start));
+                problems.extend(stream.strange(&all, ids.as_deref().unwrap_or_default()));
+            }
+            let problems = problems.into_iter();
             found.extend(problems.map(|problem| format!("{}: {problem}", stream.name())));
         }
         found
@@ -94,17 +107,40 @@ impl Check for Events {
 }
 
 impl Events {
+    pub fn new(scenario: &Scenario) -> Self {
+        Self { promises: Promises::of(scenario), ..Self::default() }
+    }
+
     fn hear(&mut self, id: &StreamId, event: &Event) -> Vec<String> {
         let stream = self.streams.get_mut(id).expect("a stream is opened before it tells anything");
         let mut found = stream.take(event);
-        let name = stream.name();
+        let (name, by) = (stream.name(), stream.server_start);
         if let Some(seq) = event.seq {
-            let first = self.told.entry(seq).or_insert_with(|| event.clone());
-            if first != event {
-                found.push(format!("#{seq} was another event before"));
+            let told = || Told { event: event.clone(), by };
+            let first = self.told.entry(seq).or_insert_with(told);
+            if first.event != *event {
+                if self.promises == Promises::NotTheLast && first.by < by {
+                    // The machine died between both, and took the first along with all that followed.
+                    self.told.retain(|later, told| *later < seq || told.by == by);
+                    self.told.insert(seq, told());
+                } else {
+                    found.push(format!("#{seq} was another event before"));
+                }
             }
         }
         found.into_iter().map(|problem| format!("{name}: {problem}")).collect()
+    }
+
+    /// Forgets what servers before the last one told and need not have kept.
+    fn forget_lost(&mut self, kept: &Kept, last_start: u64) {
+        let is_kept: BTreeSet<Seq> = kept.events.iter().map(|kept| kept.seq).collect();
+        let may_be_lost = |seq: &Seq| match self.promises {
+            Promises::All => false,
+            Promises::NotTheLast => true,
+            // What is new is numbered anew, too.
+            Promises::NotWhatWasChanged => !is_kept.contains(seq),
+        };
+        self.told.retain(|seq, told| told.by == last_start || !may_be_lost(seq));
     }
 
     /// What was told and is not kept as it was told.
@@ -112,7 +148,7 @@ impl Events {
         let by_seq: BTreeMap<Seq, &Value> =
             kept.events.iter().map(|kept| (kept.seq, &kept.json)).collect();
         let forgotten = |seq: Seq| move |id: &String| kept.is_forgotten(id, seq);
-        let problem = |(seq, event): (&Seq, &Event)| match by_seq.get(seq) {
+        let problem = |(seq, Told { event, .. }): (&Seq, &Told)| match by_seq.get(seq) {
             Some(json) => {
                 let told = serde_json::to_value(event).expect("an event has only string keys");
                 (**json != told).then(|| format!("#{seq} is kept otherwise than it was told"))
@@ -126,7 +162,7 @@ impl Events {
     /// Whose each durable event is that there ever was, as far as it is known: by the id that its agent
     /// has now, under which it is found.
     fn all(&self, kept: &Kept, names: &Names) -> BTreeMap<Seq, String> {
-        let told = self.told.iter().filter_map(|(seq, event)| {
+        let told = self.told.iter().filter_map(|(seq, Told { event, .. })| {
             Some((*seq, names_since(names, &agent(event), *seq).pop()?))
         });
         let kept = kept.events.iter().map(|kept| (kept.seq, kept.agent.clone()));
@@ -136,7 +172,7 @@ impl Events {
     /// Who got which id when, and when an id was given to another agent.
     fn names(&self, kept: &Kept) -> Names {
         let kept = kept.events.iter().filter_map(|kept| Some((kept.seq, kept.event.as_ref()?)));
-        let all = kept.chain(self.told.iter().map(|(seq, event)| (*seq, event)));
+        let all = kept.chain(self.told.iter().map(|(seq, told)| (*seq, &told.event)));
         let naming = |(seq, event): (Seq, &Event)| {
             let from = match &event.what {
                 What::AgentUpdated { previous_agent_id, .. } => {

@@ -72,6 +72,35 @@ fn stopping() -> What {
     What::ServerStopping {}
 }
 
+/// What is found when the next server tells an event under a number that was told before, and keeps it.
+fn told_again(promises: Promises) -> Vec<String> {
+    let mut told = live();
+    told.events.promises = promises;
+    let mut told = told.turn(queued(), Some(2)).ends(StreamEnd::Broken);
+    told.finds(&[]);
+    told.run.server_start += 1;
+    let stream = StreamId { who: "alice".to_owned(), number: 2 };
+    let (agent, after) = (Some("scout".to_owned()), Some(1));
+    let opened = Opened { stream: stream.clone(), agent, after, pace: Pace::AtOnce };
+    told.events.on(&Observation::StreamOpened(opened), &told.run.seen());
+    let event = Box::new(event(Some("r2"), queued(), Some(2)));
+    let again = Observation::Event { stream: stream.clone(), event };
+    let mut found = told.events.on(&again, &told.run.seen());
+    let end = StreamEnd::Broken;
+    told.events.on(&Observation::StreamEnded { stream, end }, &told.run.seen());
+    found.extend(told.at_rest(&kept(&[("r2", queued())])));
+    found
+}
+
+#[test]
+fn a_number_is_given_again_only_after_a_loss_that_may_be() {
+    let again = "stream 2 of alice, of scout: #2 was another event before";
+    let kept = "#2 is kept otherwise than it was told";
+    assert_eq!(told_again(Promises::All), [again, kept]);
+    assert_eq!(told_again(Promises::NotWhatWasChanged), [again, kept]);
+    assert_eq!(told_again(Promises::NotTheLast), Vec::<String>::new());
+}
+
 #[test]
 fn numbers_only_grow() {
     live().turn(queued(), Some(2)).turn(started(), Some(5)).finds(&[]);

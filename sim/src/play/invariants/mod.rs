@@ -17,6 +17,7 @@ mod once; // no effect twice
 mod order; // one turn at a time, in order
 mod programs; // what a program may reach
 mod pairs; // each tool call with its result
+mod promises; // what a server can promise
 mod reference; // a simple model of the pool
 mod schema; // answers and events as published
 mod sessions; // what was saved and loaded
@@ -133,7 +134,7 @@ impl Invariants {
             Box::new(once::Once::default()),
             Box::new(durable::Durable::new(scenario)),
             Box::new(reference::Reference),
-            Box::new(events::Events::default()),
+            Box::new(events::Events::new(scenario)),
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
