@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nexus3::client::{ClientError, NexusClient};
 use nexus3::id::{AgentId, RequestId};
+use nexus3::limits::STORAGE_RETRY_AFTER;
 use nexus3::message::Message;
 use nexus3::rpc::method::{AgentEntry, GetMessagesParams, GetRequestResult};
 use secrecy::SecretString;
@@ -35,11 +36,22 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Order {
-    server: SocketAddr,
-    token: Option<SecretString>,
-    requests: Vec<(AgentId, RequestId)>,
+pub struct Order {
+    pub server: SocketAddr,
+    pub token: Option<SecretString>,
+    pub requests: Vec<(AgentId, RequestId)>,
+    pub debts: Debts,
 }
+
+/// Whether agents that have nothing left to do may still owe something to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Debts {
+    No,
+    /// The disk failed in this run: they try again after a while.
+    Some,
+}
+
+pub type Conversation = Vec<Arc<Message>>;
 
 /// What the server says of itself at rest.
 #[derive(Clone, Debug, Default)]
@@ -47,19 +59,16 @@ pub struct Survey {
     pub agents: Vec<AgentEntry>,
     /// `None` for a request the server does not know.
     pub requests: BTreeMap<(AgentId, RequestId), Option<GetRequestResult>>,
-    pub conversations: BTreeMap<AgentId, Vec<Arc<Message>>>,
+    pub conversations: BTreeMap<AgentId, Conversation>,
+    /// The same while agents may still have owed something to the disk.
+    pub conversations_before: BTreeMap<AgentId, Conversation>,
     /// What keeps it from rest, or from answering.
     pub trouble: Option<String>,
 }
 
 impl Desk {
-    pub fn survey(
-        &self,
-        server: SocketAddr,
-        token: Option<SecretString>,
-        requests: Vec<(AgentId, RequestId)>,
-    ) {
-        self.state().order = Some(Order { server, token, requests });
+    pub fn survey(&self, order: Order) {
+        self.state().order = Some(order);
         self.news.notify_one();
     }
 
@@ -78,19 +87,19 @@ pub async fn live(desk: Arc<Desk>) {
         let order = desk.state().order.take();
         match order {
             None => news.await,
-            Some(Order { server, token, requests }) => {
+            Some(Order { server, token, requests, debts }) => {
                 let client = NexusClient::new(Arc::new(TurmoilNet::default()), server, token)
                     .named("checker");
-                let survey = survey(&client, requests).await;
+                let survey = survey(&client, requests, debts).await;
                 desk.state().survey = Some(survey);
             }
         }
     }
 }
 
-async fn survey(client: &NexusClient, requests: Vec<(AgentId, RequestId)>) -> Survey {
+async fn survey(client: &NexusClient, requests: Vec<(AgentId, RequestId)>, debts: Debts) -> Survey {
     let mut survey = Survey::default();
-    if let Err(trouble) = look(client, requests, &mut survey).await {
+    if let Err(trouble) = look(client, requests, debts, &mut survey).await {
         survey.trouble = Some(trouble);
     }
     survey
@@ -99,9 +108,18 @@ async fn survey(client: &NexusClient, requests: Vec<(AgentId, RequestId)>) -> Su
 async fn look(
     client: &NexusClient,
     requests: Vec<(AgentId, RequestId)>,
+    debts: Debts,
     survey: &mut Survey,
 ) -> Result<(), String> {
     survey.agents = at_rest(client).await?;
+    match debts {
+        Debts::No => {}
+        Debts::Some => {
+            survey.conversations_before = conversations(client, &survey.agents).await?;
+            sleep(STORAGE_RETRY_AFTER).await;
+            survey.agents = at_rest(client).await?;
+        }
+    }
     for (agent, request) in requests {
         let known = match client.get_request(&agent, request.clone()).await {
             Ok(known) => Some(known),
@@ -111,10 +129,7 @@ async fn look(
         };
         survey.requests.insert((agent, request), known);
     }
-    for entry in &survey.agents {
-        let conversation = conversation(client, &entry.agent_id).await?;
-        survey.conversations.insert(entry.agent_id.clone(), conversation);
-    }
+    survey.conversations = conversations(client, &survey.agents).await?;
     Ok(())
 }
 
@@ -138,7 +153,19 @@ async fn at_rest(client: &NexusClient) -> Result<Vec<AgentEntry>, String> {
     }
 }
 
-async fn conversation(client: &NexusClient, agent: &AgentId) -> Result<Vec<Arc<Message>>, String> {
+async fn conversations(
+    client: &NexusClient,
+    agents: &[AgentEntry],
+) -> Result<BTreeMap<AgentId, Conversation>, String> {
+    let mut conversations = BTreeMap::new();
+    for entry in agents {
+        let conversation = conversation(client, &entry.agent_id).await?;
+        conversations.insert(entry.agent_id.clone(), conversation);
+    }
+    Ok(conversations)
+}
+
+async fn conversation(client: &NexusClient, agent: &AgentId) -> Result<Conversation, String> {
     let mut messages = Vec::new();
     loop {
         let params = GetMessagesParams { offset: Some(messages.len() as u64), limit: Some(PAGE) };

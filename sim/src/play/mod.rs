@@ -35,7 +35,7 @@ use std::time::Duration;
 
 pub use log::Tracer;
 
-use checker::Survey;
+use checker::{Debts, Order, Survey};
 use crash::Crash;
 use director::Director;
 use faults::Faults;
@@ -47,7 +47,7 @@ use theatre::Theatre;
 
 use crate::disk::View;
 use crate::machine;
-use crate::scenario::{Action, Judge, SERVER, Scenario, Wire};
+use crate::scenario::{Action, Fault, Judge, SERVER, Scenario, Wire};
 use crate::verdict::Kind;
 
 /// The host that looks after the invariants.
@@ -358,8 +358,12 @@ impl Run<'_> {
         let token = self.theatre.server.process().token.clone();
         let requests = self.director.sendings.iter();
         let requests = requests.map(|sending| (sending.agent.clone(), sending.request.clone()));
+        let requests = requests.collect();
         let server = self.theatre.server_address();
-        self.theatre.checker.survey(server, token, requests.collect());
+        let of_disk = |fault: &Fault| strikes::of_disk(&fault.kind).is_some();
+        let fails = self.scenario.faults.iter().any(of_disk);
+        let debts = if fails { Debts::Some } else { Debts::No };
+        self.theatre.checker.survey(Order { server, token, requests, debts });
         self.wait(until, "the server does not come to rest", |theatre| {
             theatre.checker.take_survey()
         })

@@ -26,7 +26,8 @@ impl Check for Pairs {
     }
 
     fn at_end(&mut self, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
-        let conversations = end.survey.map(|survey| &survey.conversations).into_iter().flatten();
+        let all = end.survey.map(|survey| [&survey.conversations_before, &survey.conversations]);
+        let conversations = all.into_iter().flatten().flatten();
         let broken = conversations.filter_map(|(agent, messages)| {
             let broken = check_pairs(messages.iter().map(AsRef::as_ref)).err()?;
             Some(format!("{agent}: {broken}"))
