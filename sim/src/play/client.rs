@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use super::confirming;
 use super::observed::Observed;
+use super::story::{Happening, How};
 use super::streams::Streamer;
 use super::transcript::{Transcript, shortened, shown};
 use crate::hosts::now;
@@ -299,6 +300,15 @@ impl Player {
         self.transcript.note(now(), &self.name, &format!("{}{what}", job.label));
     }
 
+    fn note_begin(&self, job: &Job, what: &str, called: impl FnOnce() -> Happening) {
+        self.transcript.tell(now(), &self.name, &format!("{}{what}", job.label), called);
+    }
+
+    fn note_end(&self, job: &Job, done: &Done) {
+        let line = format!("{}{}", job.label, told(done));
+        self.transcript.tell(now(), &self.name, &line, || answered(job, done));
+    }
+
     fn client(&self, job: &Job) -> NexusClient {
         let net = Arc::new(self.net.clone());
         NexusClient::new(net, job.server, job.token.clone()).named(&self.name)
@@ -318,7 +328,13 @@ impl Player {
         let on = call.agent.as_ref().map(|agent| format!(" {agent}")).unwrap_or_default();
         let token = told_token(&call.token);
         let whose = acting_as(&call.headers);
-        self.note(job, &format!("→ {}{on}{whose} {}{token}", call.method, shown(&params)));
+        let line = format!("→ {}{on}{whose} {}{token}", call.method, shown(&params));
+        self.note_begin(job, &line, || Happening::Called {
+            job: job.id,
+            name: format!("{}{whose}{token} {}", call.method, job.label),
+            agent: call.agent.clone(),
+            params: format!("{params:#}"),
+        });
         let mut client = self.client(job);
         for (name, value) in &call.headers {
             client = client.with_header(name, value);
@@ -326,7 +342,9 @@ impl Player {
         let agent = match call.agent.as_deref().map(AgentId::parse).transpose() {
             Ok(agent) => agent,
             Err(error) => {
-                self.note(job, &format!("✗ {error}"));
+                let line = format!("{}✗ {error}", job.label);
+                let ended = || answered(job, &Done::Unanswered);
+                self.transcript.tell(now(), &self.name, &line, ended);
                 return Done::Unanswered;
             }
         };
@@ -335,7 +353,7 @@ impl Player {
             Ok(result) => Done::Answered { status: 200, answer: Ok(result) },
             Err(error) => failed(error),
         };
-        self.note(job, &told(&done));
+        self.note_end(job, &done);
         done
     }
 
@@ -345,13 +363,18 @@ impl Player {
             Some(token) => raw.bytes.replace(token.expose_secret(), "${token}"),
             None => raw.bytes.clone(),
         };
-        self.note(job, &format!("→ raw {}", shown(&bytes)));
+        self.note_begin(job, &format!("→ raw {}", shown(&bytes)), || Happening::Called {
+            job: job.id,
+            name: format!("raw {}", job.label),
+            agent: None,
+            params: bytes.clone(),
+        });
         let done = match timeout(RAW_ANSWER_MAX, exchange(&self.net, job.server, &raw.bytes)).await
         {
             Ok(Ok(answer)) => read_raw(&answer),
             Ok(Err(_)) | Err(_) => Done::Unanswered,
         };
-        self.note(job, &told(&done));
+        self.note_end(job, &done);
         done
     }
 }
@@ -403,6 +426,23 @@ pub fn told(done: &Done) -> String {
         Done::Unanswered => "✗ no answer".to_owned(),
         Done::Disconnected => "✗ disconnected".to_owned(),
     }
+}
+
+/// The same as a value.
+pub fn answered(job: &Job, done: &Done) -> Happening {
+    let (how, text) = match done {
+        Done::Answered { answer: Ok(result), .. } => (How::Good, format!("{result:#}")),
+        Done::RawAnswer { status: Some(status), body } => {
+            (How::Good, format!("HTTP {status}\n{body}"))
+        }
+        Done::Confirmed { done, .. } => return answered(job, done),
+        Done::Streaming => (How::Good, "a stream".to_owned()),
+        Done::Answered { answer: Err(_), .. }
+        | Done::RawAnswer { status: None, .. }
+        | Done::Unanswered
+        | Done::Disconnected => (How::Bad, told(done)),
+    };
+    Happening::Answered { job: job.id, how, text }
 }
 
 /// Sends bytes as they are and reads one answer, or what there is until the end.

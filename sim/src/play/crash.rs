@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use super::story::Happening::FaultBegan;
+use super::story::Reach;
 use super::theatre::Theatre;
 use crate::machine::SplitMix;
 use crate::scenario::SERVER;
@@ -72,7 +74,8 @@ impl Crash {
         match self.phase {
             // The power may be off for a fault of the file, before our point.
             Phase::Ahead if disk.is_off() && disk.points() >= self.point => {
-                theatre.note("fault", &format!("point {}: {}", self.point, self.loss.name()));
+                let name = format!("point {}: {}", self.point, self.loss.name());
+                theatre.note_fault(&name.clone(), FaultBegan { name, reach: Reach::Host });
                 theatre.die_at_point(self.loss, &mut self.chance);
                 self.phase = Phase::Away(theatre.elapsed() + AWAY);
             }

@@ -12,28 +12,34 @@ use nexus3::provider::script::AGENT_HEADER;
 use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse, HttpTerms};
 
 use super::observed::{Observation, Observed};
+use super::story::Happening;
+use super::transcript::Transcript;
+use crate::hosts::now;
+use crate::scenario::SERVER;
 
 pub struct Watched {
     inner: Arc<dyn Http>,
     observed: Observed,
+    transcript: Transcript,
 }
 
 impl Watched {
-    pub fn new(inner: Arc<dyn Http>, observed: Observed) -> Self {
-        Self { inner, observed }
+    pub fn new(inner: Arc<dyn Http>, observed: Observed, transcript: Transcript) -> Self {
+        Self { inner, observed, transcript }
     }
 }
 
 impl Http for Watched {
     fn with(self: Arc<Self>, terms: &HttpTerms) -> Arc<dyn Http> {
         let inner = Arc::clone(&self.inner).with(terms);
-        Arc::new(Self { inner, observed: self.observed.clone() })
+        let (observed, transcript) = (self.observed.clone(), self.transcript.clone());
+        Arc::new(Self { inner, observed, transcript })
     }
 
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
-            let exchange = agent.map(|agent| Exchange::begin(agent, &self.observed));
+            let exchange = agent.map(|agent| Exchange::begin(agent, self));
             let response = self.inner.send(request).await?;
             let body = Box::pin(Answer { body: response.body, _exchange: exchange });
             Ok(HttpResponse { body, ..response })
@@ -45,18 +51,23 @@ impl Http for Watched {
 struct Exchange {
     agent: String,
     observed: Observed,
+    transcript: Transcript,
 }
 
 impl Exchange {
-    fn begin(agent: &str, observed: &Observed) -> Self {
-        observed.add(Observation::AskBegan { agent: agent.to_owned() });
-        Self { agent: agent.to_owned(), observed: observed.clone() }
+    fn begin(agent: &str, Watched { observed, transcript, .. }: &Watched) -> Self {
+        let agent = agent.to_owned();
+        observed.add(Observation::AskBegan { agent: agent.clone() });
+        transcript.happened(now(), SERVER, || Happening::AskBegan { agent: agent.clone() });
+        Self { agent, observed: observed.clone(), transcript: transcript.clone() }
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.observed.add(Observation::AskEnded { agent: self.agent.clone() });
+        let agent = || self.agent.clone();
+        self.observed.add(Observation::AskEnded { agent: agent() });
+        self.transcript.happened(now(), SERVER, || Happening::AskEnded { agent: agent() });
     }
 }
 
@@ -97,7 +108,7 @@ mod tests {
     #[tokio::test]
     async fn an_exchange_is_open_until_nobody_holds_its_answer() {
         let observed = Observed::default();
-        let http = Watched::new(Arc::new(Empty), observed.clone());
+        let http = Watched::new(Arc::new(Empty), observed.clone(), Transcript::default());
         let request =
             || Request::builder().header(AGENT_HEADER, "scout").body(Bytes::new()).unwrap();
         let response = http.send(request()).await.unwrap();

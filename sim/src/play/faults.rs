@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::story::{Happening, Reach};
 use super::strikes::{self, Met, Struck};
 use super::theatre::Theatre;
 use crate::disk;
@@ -108,7 +109,9 @@ impl Life {
     fn strike(&mut self, theatre: &mut Theatre, now: Duration) {
         match (&self.fault.kind, self.fault.lasts) {
             (FaultKind::Delay { .. }, None) => {
-                theatre.note("fault", &format!("{} strikes a message", self.name()));
+                let (name, reach) = (self.name(), Reach::Moment);
+                let line = format!("{name} strikes a message");
+                theatre.note_fault(&line, Happening::FaultBegan { name, reach });
             }
             _ if self.active => {}
             _ => self.begin(theatre, now),
@@ -124,7 +127,9 @@ impl Life {
             | Trigger::OnPoint(_)
             | Trigger::OnFs { .. } => None,
         };
-        theatre.note("fault", &format!("{} begins{}", self.name(), self.occasion()));
+        let (name, reach) = (self.name(), self.reach());
+        let line = format!("{name} begins{}", self.occasion());
+        theatre.note_fault(&line, Happening::FaultBegan { name, reach });
         self.apply(theatre, Turn::Begin);
         self.until = self.fault.lasts.map(|lasts| now + lasts.0);
         self.active = !matches!(self.fault.kind, FaultKind::Files(_) | FaultKind::ClockJump { .. });
@@ -133,7 +138,8 @@ impl Life {
     fn end(&mut self, theatre: &mut Theatre) {
         self.active = false;
         self.until = None;
-        theatre.note("fault", &format!("{} is over", self.name()));
+        let name = self.name();
+        theatre.note_fault(&format!("{name} is over"), Happening::FaultEnded { name });
         self.apply(theatre, Turn::End);
     }
 
@@ -148,6 +154,22 @@ impl Life {
             | Trigger::Rate(_)
             | Trigger::OnEvent(_)
             | Trigger::OnPoint(_) => String::new(),
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        match self.fault.kind {
+            FaultKind::Crash | FaultKind::PowerLoss => Reach::Host,
+            FaultKind::ClockJump { .. } | FaultKind::Files(_) => Reach::Moment,
+            FaultKind::Partition
+            | FaultKind::Hold
+            | FaultKind::Delay { .. }
+            | FaultKind::DiskFull
+            | FaultKind::IoError
+            | FaultKind::ReadOnly
+            | FaultKind::FsyncError
+            | FaultKind::FsyncLies
+            | FaultKind::TornWrite => Reach::Part,
         }
     }
 
@@ -206,10 +228,13 @@ impl Life {
             }
             (FaultKind::ClockJump { by }, Turn::Begin) => {
                 let ms = i64::try_from(by.time.0.as_millis()).unwrap_or(i64::MAX);
-                theatre.server.clock.jump(match by.direction {
+                let by_ms = match by.direction {
                     Direction::Forward => ms,
                     Direction::Back => -ms,
-                });
+                };
+                theatre.server.clock.jump(by_ms);
+                let set = || Happening::ClockSet { by_ms };
+                theatre.transcript.happened(theatre.elapsed(), SERVER, set);
             }
             // It was done just before the operation.
             (FaultKind::Files(_), Turn::Begin)

@@ -7,6 +7,7 @@ mod confirming; // answers confirmations
 mod crash; // the end at a durable point
 mod director; // which step when
 mod ended; // what a run came to
+mod epilogue; // the end state
 mod event_line; // an event in the transcript
 mod exchanges; // watches the server's way to its models
 mod expect; // what a step expects
@@ -25,6 +26,7 @@ mod programs; // scripted programs
 mod scripted; // watches a script inside the server
 mod server; // the server's host
 pub mod snapshot; // transcripts that are kept
+pub mod story; // a run as values
 mod streams; // the event streams of a client
 mod strikes; // what goes wrong by chance
 mod theatre; // all hosts
@@ -43,9 +45,9 @@ use invariants::{End, Invariants, Seen};
 use kept::Kept;
 use log::Log;
 use server::ProcessState;
+use story::{Keep, Story};
 use theatre::Theatre;
 
-use crate::disk::View;
 use crate::machine;
 use crate::scenario::{Action, Fault, Judge, SERVER, Scenario, Wire};
 use crate::verdict::Kind;
@@ -85,6 +87,8 @@ pub struct Played {
     pub order: u64,
     /// How many durable points there were, those of the calm at the end included.
     pub points: u64,
+    /// What happened as values, of a run that was recorded.
+    pub story: Option<Story>,
 }
 
 /// What a run is made for.
@@ -114,7 +118,12 @@ pub fn play(scenario: &Scenario, seed: u64) -> Played {
 
 /// Plays a scenario while somebody looks at all that is traced.
 pub fn play_traced(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Played {
-    run(scenario, seed, tracer, Aim::of(scenario))
+    run(scenario, seed, tracer, Aim::of(scenario), Keep::Lines)
+}
+
+/// Plays a scenario and keeps what happened as values as well.
+pub fn play_recorded(scenario: &Scenario, seed: u64, tracer: Option<Tracer>) -> Played {
+    run(scenario, seed, tracer, Aim::of(scenario), Keep::Story)
 }
 
 /// Plays a scenario to its end, with a crash of the server at a durable point if one is given.
@@ -125,12 +134,12 @@ pub fn play_crashing(
     crash_at: Option<u64>,
     tracer: Option<Tracer>,
 ) -> Played {
-    run(scenario, seed, tracer, Aim::Invariants { crash_at })
+    run(scenario, seed, tracer, Aim::Invariants { crash_at }, Keep::Lines)
 }
 
-fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Played {
+fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim, keep: Keep) -> Played {
     machine::align_task_ids();
-    let theatre = Theatre::open(scenario, seed);
+    let theatre = Theatre::open(scenario, seed, keep);
     let mut tracers: Vec<Tracer> = tracer.into_iter().collect();
     match scenario.wire {
         Wire::Openai | Wire::Anthropic => {}
@@ -184,7 +193,7 @@ fn run(scenario: &Scenario, seed: u64, tracer: Option<Tracer>, aim: Aim) -> Play
         }
         Aim::Invariants { .. } => {}
     }
-    epilogue(&run.theatre, survey.as_ref(), run.kept.as_ref());
+    epilogue::tell(&run.theatre, survey.as_ref(), run.kept.as_ref());
     run.played(failures)
 }
 
@@ -402,6 +411,10 @@ impl Run<'_> {
             .map(|violation| (Kind::Invariant(violation.invariant), violation.to_string()));
         let (kinds, failures) = of_steps.chain(failures.0).chain(violations).unzip();
         let transcript = theatre.transcript.text();
+        let story = theatre.transcript.moments().map(|moments| {
+            let events = kept.iter().flat_map(|kept| &kept.events);
+            Story { moments, journal: events.filter_map(|event| event.event.clone()).collect() }
+        });
         Played {
             marks: marks::reached(&transcript, kept.as_ref()),
             journal: kept.as_ref().map(ended::journal).unwrap_or_default(),
@@ -415,6 +428,7 @@ impl Run<'_> {
             turns: theatre.watching.model_calls().values().sum(),
             order: theatre.transcript.order(),
             points: theatre.server.disk.points(),
+            story,
         }
     }
 }
@@ -453,41 +467,4 @@ fn stops(scenario: &Scenario) -> bool {
         _ => None,
     });
     last.unwrap_or(false)
-}
-
-/// The end state, in a few lines.
-fn epilogue(theatre: &Theatre, survey: Option<&Survey>, kept: Option<&Kept>) {
-    let transcript = &theatre.transcript;
-    if let Some(survey) = survey {
-        let active = survey.agents.iter();
-        let mut agents: Vec<String> = active
-            .map(|agent| format!("{} ({} messages)", agent.agent_id, agent.message_count))
-            .collect();
-        // A server lists those in memory; the others are there as well, for who asks for them.
-        let is_active = |id: &str| survey.agents.iter().any(|agent| agent.agent_id.as_str() == id);
-        let kept = kept.into_iter().flat_map(|kept| &kept.agents);
-        let dormant = kept.filter(|agent| agent.exists() && !is_active(&agent.id));
-        agents.extend(
-            dormant
-                .map(|agent| format!("{} ({} messages, dormant)", agent.id, agent.messages.len())),
-        );
-        let agents = if agents.is_empty() { "none".to_owned() } else { agents.join(", ") };
-        transcript.end("agents", &agents);
-    }
-    models_at_end(theatre);
-    transcript.end("disk", &format!("{:016x}", theatre.server.disk.digest(View::Now)));
-}
-
-fn models_at_end(theatre: &Theatre) {
-    let transcript = &theatre.transcript;
-    let calls = theatre.watching.model_calls();
-    let calls: Vec<String> =
-        calls.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
-    if !calls.is_empty() {
-        transcript.end("models", &format!("asked by {}", calls.join(", ")));
-    }
-    let left: Vec<String> = theatre.watching.left_over().iter().map(usize::to_string).collect();
-    if !left.is_empty() {
-        transcript.end("models", &format!("not used up: entry {}", left.join(", ")));
-    }
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use nexus3::provider::script::{Entry, Times};
 
 use super::observed::{Observation, Observed, Request};
+use super::story::{Happening, How};
 use super::transcript::{Transcript, shown};
 use crate::hosts::now;
 use crate::model::{Answered, Asked, Observer, Received};
@@ -92,7 +93,17 @@ impl Watching {
             Answered::Unmatched => "no entry matches".to_owned(),
             Answered::Unreadable => "the request is none".to_owned(),
         };
-        self.transcript.note(now(), MODEL, &format!("{agent} asks {model}: {view} → {how}"));
+        let line = format!("{agent} asks {model}: {view} → {how}");
+        self.transcript.tell(now(), MODEL, &line, || Happening::Asked {
+            agent: agent.to_owned(),
+            model: model.to_owned(),
+            shown: view.to_owned(),
+            answer: how.clone(),
+            how: match answered {
+                Answered::Entry { fault: None, .. } => How::Good,
+                Answered::Entry { .. } | Answered::Unmatched | Answered::Unreadable => How::Bad,
+            },
+        });
         let mut state = self.state();
         match answered {
             Answered::Entry { number, .. } => *state.answers.entry(*number).or_default() += 1,

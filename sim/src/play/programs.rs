@@ -11,18 +11,29 @@ use tokio::time::sleep;
 
 use super::files;
 use super::observed::{Observation, Observed};
+use super::story::Happening;
+use super::transcript::Transcript;
 use crate::disk::Disk;
+use crate::hosts::now;
 use crate::machine::{Act, Acting, Stage};
-use crate::scenario::{Program, Run, Takes};
+use crate::scenario::{Program, Run, SERVER, Takes};
 
-/// The invariants hear of each that is started.
-pub fn acting(disk: &Disk, programs: &[Program], observed: Observed) -> Acting {
+/// The invariants and the story hear of each that is started.
+pub fn acting(
+    disk: &Disk,
+    programs: &[Program],
+    observed: Observed,
+    transcript: Transcript,
+) -> Acting {
     let (disk, programs) = (disk.clone(), programs.to_vec());
     let fs = Arc::new(disk.clone());
     Acting::new(fs, move |name, started| {
         let words = words(&name.to_string_lossy(), started);
         let entry = programs.iter().find(|program| fits(&program.run, &words))?;
         observed.add(Observation::Started(Box::new(started.clone())));
+        let directory = || started.directory.clone();
+        let happening = || Happening::Started { words: words.clone(), directory: directory() };
+        transcript.happened(now(), SERVER, happening);
         Some(Arc::new(Entry { program: entry.clone(), disk: disk.clone() }) as Arc<dyn Act>)
     })
 }

@@ -17,6 +17,7 @@ use secrecy::SecretString;
 use super::exchanges::Watched;
 use super::observed::Observed;
 use super::programs;
+use super::story::Happening;
 use super::transcript::Transcript;
 use crate::disk::Disk;
 use crate::hosts::now;
@@ -87,11 +88,12 @@ impl ServerHost {
     pub fn new(scenario: &Scenario, seed: u64, models: &str, around: Around) -> Self {
         let Around { clock, disk, net, transcript, observed } = around;
         let process = Process { flags: scenario.serve.clone(), ..Process::default() };
+        let (programs, told) = (&scenario.programs, (observed.clone(), transcript.clone()));
         Self {
             seed,
             config: scenario.config_json(models).to_string(),
             env: environment(&scenario.env),
-            programs: Arc::new(programs::acting(&disk, &scenario.programs, observed.clone())),
+            programs: Arc::new(programs::acting(&disk, programs, told.0, told.1)),
             disk,
             clock,
             net,
@@ -126,7 +128,7 @@ impl ServerHost {
         };
         match bound {
             Ok(server) => {
-                self.transcript.note(now(), SERVER, "listens");
+                self.transcript.tell(now(), SERVER, "listens", || Happening::Listens);
                 {
                     let mut process = self.process();
                     process.token = server.token().cloned();
@@ -185,7 +187,8 @@ impl ServerHost {
             vars: self.env.clone(),
         };
         let world = machine.world(seed);
-        let http = Arc::new(Watched::new(world.http, self.observed.clone()));
+        let http =
+            Arc::new(Watched::new(world.http, self.observed.clone(), self.transcript.clone()));
         World { http, ..world }
     }
 }

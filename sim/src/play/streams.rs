@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::client::{Desk, Done, Job};
 use super::observed::{Observation, Observed, Opened, StreamEnd, StreamId};
+use super::story::Happening;
 use super::transcript::Transcript;
 use super::{client, event_line};
 use crate::hosts::now;
@@ -33,7 +34,7 @@ impl Streamer {
             Ok(_) => Done::Streaming,
             Err(done) => done.clone(),
         };
-        self.note(job, &client::told(&done));
+        self.tell(job, &client::told(&done), || client::answered(job, &done));
         let Ok((stream, after)) = opened else {
             self.desk.finish(job.id, done);
             return;
@@ -47,12 +48,17 @@ impl Streamer {
             StreamEnd::Broken => "✗ the stream breaks",
             StreamEnd::Closed => unreachable!("only who closes a stream ends its reading so"),
         };
-        self.note(job, told);
+        let plain = told.trim_start_matches(['⇠', '✗', ' ']);
+        self.tell(job, told, || Happening::Noted(format!("stream: {plain}")));
         open.ended(end);
     }
 
     fn note(&self, job: &Job, what: &str) {
-        self.transcript.note(now(), &self.name, &format!("{}{what}", job.label));
+        self.tell(job, what, || Happening::Noted(what.to_owned()));
+    }
+
+    fn tell(&self, job: &Job, what: &str, happening: impl FnOnce() -> Happening) {
+        self.transcript.tell(now(), &self.name, &format!("{}{what}", job.label), happening);
     }
 
     async fn open(&self, job: &Job, watch: &Watch) -> Result<(EventStream, Option<Seq>), Done> {
@@ -65,7 +71,13 @@ impl Streamer {
             Pace::Each(time) => format!(", an event every {time}"),
             Pace::Never => ", and reads nothing".to_owned(),
         };
-        self.note(job, &format!("→ watch {what}{after}{whose}{token}{pace}"));
+        let line = format!("→ watch {what}{after}{whose}{token}{pace}");
+        self.tell(job, &line, || Happening::Called {
+            job: job.id,
+            name: format!("watch{after}{whose}{token}{pace} {}", job.label),
+            agent: watch.agent.clone(),
+            params: String::new(),
+        });
         let unusable = |problem: &str| {
             self.note(job, &format!("✗ {problem}"));
             Done::Unanswered
@@ -108,7 +120,7 @@ impl Streamer {
     }
 
     fn take(&self, job: &Job, id: &StreamId, event: Event) {
-        self.note(job, &event_line::told(&event));
+        self.tell(job, &event_line::told(&event), || Happening::Heard(Box::new(event.clone())));
         if let Some(seq) = event.seq {
             self.desk.saw(seq);
         }

@@ -17,6 +17,7 @@ use super::models::Watching;
 use super::observed::{Observation, Observed};
 use super::observer::{Heard, Observer};
 use super::server::{Around, ProcessState, SCRIPT, ServerHost};
+use super::story::{Happening, Keep};
 use super::transcript::Transcript;
 use super::{CHECKER, OBSERVER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
@@ -51,9 +52,9 @@ impl std::fmt::Debug for Theatre {
 }
 
 impl Theatre {
-    pub fn open(scenario: &Scenario, seed: u64) -> Self {
+    pub fn open(scenario: &Scenario, seed: u64, keep: Keep) -> Self {
         machine::set_between_ticks(Duration::ZERO);
-        let transcript = Transcript::default();
+        let transcript = Transcript::keeping(keep);
         let mut sim = hosts::simulation(seed);
         let clock = VirtualClock::new(now);
         let disk = {
@@ -195,6 +196,11 @@ impl Theatre {
 
     pub fn note(&self, who: &str, what: &str) {
         self.transcript.note(self.elapsed(), who, what);
+    }
+
+    /// A line about something that goes wrong.
+    pub fn note_fault(&self, what: &str, happening: Happening) {
+        self.transcript.tell(self.elapsed(), "fault", what, || happening);
     }
 
     /// Kills a host's process: its sockets close, its disk keeps what was written.

@@ -1,10 +1,12 @@
 //! What happened in a run, one line each, made for reading and comparing: virtual time, who, what.
-//! It holds no wall time, no address and no library's words.
+//! It holds no wall time, no address and no library's words. Whoever wants values instead of lines
+//! finds them in the story, which has a moment for each line and for some that are none.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::story::{Happening, Keep, Moment};
 use crate::digest::Digest;
 
 /// How much of a JSON value stands in a line: so much of its beginning, and so much of its end,
@@ -24,10 +26,43 @@ pub struct Transcript {
 struct State {
     lines: Vec<String>,
     order: Digest,
+    /// `None` where nobody wants it.
+    moments: Option<Vec<Moment>>,
 }
 
 impl Transcript {
+    pub fn keeping(keep: Keep) -> Self {
+        let moments = match keep {
+            Keep::Lines => None,
+            Keep::Story => Some(Vec::new()),
+        };
+        Self { state: Arc::new(Mutex::new(State { moments, ..State::default() })) }
+    }
+
+    /// A line, of something without parts.
     pub fn note(&self, at: Duration, who: &str, what: &str) {
+        self.tell(at, who, what, || Happening::Noted(what.to_owned()));
+    }
+
+    /// A line, and the same as a value where somebody wants it.
+    pub fn tell(&self, at: Duration, who: &str, what: &str, happening: impl FnOnce() -> Happening) {
+        self.line(at, who, what);
+        self.happened(at, who, happening);
+    }
+
+    /// Something that is no line of its own.
+    pub fn happened(&self, at: Duration, who: &str, happening: impl FnOnce() -> Happening) {
+        if let Some(moments) = &mut self.state().moments {
+            moments.push(Moment { at, who: who.to_owned(), what: happening() });
+        }
+    }
+
+    /// What happened as values; `None` where nobody wanted it.
+    pub fn moments(&self) -> Option<Vec<Moment>> {
+        self.state().moments.clone()
+    }
+
+    fn line(&self, at: Duration, who: &str, what: &str) {
         let mut line = format!("{:>9}  {who:WHO_WIDTH$}  ", seconds(at));
         for (index, piece) in what.lines().enumerate() {
             if index > 0 {
