@@ -11,6 +11,7 @@ compile_error!(
 pub mod cli; // the command line
 pub mod scenario; // what a run is made of
 pub mod play; // a scenario, from its first step to its last check
+pub mod report; // a page about runs
 pub mod verdict; // whether a scenario fails, and at what
 pub mod explore; // scenarios with what a seed makes go wrong
 pub mod shrink; // the smallest scenario that still fails

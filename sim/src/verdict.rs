@@ -59,7 +59,16 @@ impl Verdict {
 
 /// Plays a scenario with its own seed and judges it as its file says. One at a time in a process.
 pub fn of(scenario: &Scenario) -> Verdict {
-    match catch_unwind(AssertUnwindSafe(|| play::play(scenario, scenario.seed))) {
+    judged(|| play::play(scenario, scenario.seed))
+}
+
+/// The same, and what happened as values.
+pub fn of_recorded(scenario: &Scenario) -> Verdict {
+    judged(|| play::play_recorded(scenario, scenario.seed, None))
+}
+
+fn judged(play: impl FnOnce() -> Played) -> Verdict {
+    match catch_unwind(AssertUnwindSafe(play)) {
         Ok(played) => Verdict {
             kinds: played.kinds.clone(),
             failures: played.failures.clone(),

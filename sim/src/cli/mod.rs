@@ -12,6 +12,7 @@ mod explore;
 mod ground; // a scenario on this machine
 mod model;
 mod output;
+mod report; // a page about runs
 mod run;
 mod seeds;
 mod shard;

@@ -1,14 +1,17 @@
 //! `nexus3-sim run`: each scenario once, against its snapshot and the invariants.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
 
+use super::report::Page;
 use super::seeds::Seeds;
 use super::{Verdict, output, read, trace};
 use crate::play::{self, Played, snapshot};
+use crate::report::{self, Report};
 use crate::scenario::{Judge, Scenario};
 
 /// Runs each scenario once, against its snapshot and the invariants.
@@ -28,6 +31,9 @@ pub struct Arguments {
     /// Prints the transcript, with all that was traced in between
     #[arg(long)]
     trace: bool,
+    /// Writes a page about all runs: who did what when, and what went wrong
+    #[arg(long, value_name = "F.html")]
+    report: Option<PathBuf>,
     /// Where the snapshots are [default: beside the folder `scenarios`, else beside the file]
     #[arg(long, value_name = "DIR")]
     snapshots: Option<PathBuf>,
@@ -51,6 +57,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         }
     }
     let tracing = arguments.trace.then(trace::Tracing::default);
+    let page = arguments.report.as_deref().map(Page::begin).transpose()?;
+    let mut report = Report::default();
     let started = Instant::now();
     let mut sum = Sum::default();
     for (file, scenario) in &scenarios {
@@ -60,7 +68,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         };
         for seed in seeds {
             let tracer = tracing.as_ref().map(trace::Tracing::tracer);
-            let played = play::play_traced(scenario, seed, tracer);
+            let play = if page.is_some() { play::play_recorded } else { play::play_traced };
+            let played = play(scenario, seed, tracer);
             if let Some(tracing) = &tracing {
                 output::text(&tracing.take());
                 output::text(&played.transcript);
@@ -68,7 +77,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             let problems = problems(arguments, file, scenario, seed, &played)?;
             sum.add(&played, problems.is_empty());
             tell(arguments, file, seed, &played, &problems);
+            if page.is_some() {
+                report.runs.push(told(file, scenario, seed, &played, &problems));
+            }
         }
+    }
+    if let Some(page) = page {
+        report.title = sum.to_string();
+        page.finish(report)?;
     }
     sum.tell(started.elapsed());
     Ok(if sum.failed == 0 { Verdict::Good } else { Verdict::Bad })
@@ -116,6 +132,28 @@ fn problems(
     Ok(problems)
 }
 
+/// A run as the report has it.
+fn told(
+    file: &Path,
+    scenario: &Scenario,
+    seed: u64,
+    played: &Played,
+    problems: &[String],
+) -> report::Run {
+    report::Run {
+        file: file.display().to_string(),
+        about: scenario.about.clone(),
+        seed,
+        again: again(file, seed),
+        ..report::Run::of(played, problems)
+    }
+}
+
+/// The command that shows a run again.
+fn again(file: &Path, seed: u64) -> String {
+    format!("nexus3-sim run {} --seed {seed} --trace", file.display())
+}
+
 /// `scenarios/x.toml` has its snapshot in `snapshots/x.snap`, a file elsewhere in `snapshots/` beside
 /// itself.
 pub fn snapshot_path(file: &Path, snapshots: Option<&Path>) -> PathBuf {
@@ -151,8 +189,7 @@ fn tell(arguments: &Arguments, file: &Path, seed: u64, played: &Played, problems
         output::line(&format!("  {problem}"));
     }
     if !problems.is_empty() && !arguments.trace {
-        let file = file.display();
-        output::line(&format!("  look at it: nexus3-sim run {file} --seed {seed} --trace"));
+        output::line(&format!("  look at it: {}", again(file, seed)));
     }
 }
 
@@ -168,12 +205,18 @@ impl Sum {
         let seconds = wall.as_secs_f64().max(0.001);
         #[expect(clippy::cast_precision_loss, reason = "a rate needs no 64 bits")]
         let turns = self.turns as f64 / seconds;
-        output::line(&format!("{} passed, {} failed", self.runs - self.failed, self.failed));
+        output::line(&self.to_string());
         output::note(&format!(
             "{:.1} runs/s, {turns:.0} turns/s, {:.0} virtual seconds per second",
             f64::from(self.runs) / seconds,
             self.virtual_time.as_secs_f64() / seconds
         ));
+    }
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.runs - self.failed, self.failed)
     }
 }
 

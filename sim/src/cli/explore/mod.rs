@@ -4,6 +4,7 @@ mod worker; // the share of one process
 mod processes; // all processes, and what they tell
 mod sum; // what came of all runs
 mod written; // the same for programs
+mod reported; // the same as a page
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use anyhow::Context;
 use clap::Args;
 use nexus3::provider::script::Time;
 
+use super::report::Page;
 use super::seeds::Seeds;
 use super::shard::Shard;
 use super::{Verdict, output};
@@ -58,6 +60,9 @@ pub struct Arguments {
     /// Writes what came of it as XML in the form of `JUnit`
     #[arg(long, value_name = "F")]
     junit: Option<PathBuf>,
+    /// Writes a page about it: what was reached, and the runs that failed
+    #[arg(long, value_name = "F.html")]
+    report: Option<PathBuf>,
     /// The share of one process, as lines for the one that started it
     #[arg(long, value_name = "I/N", hide = true)]
     shard: Option<Shard>,
@@ -73,6 +78,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     if let Some(shard) = arguments.shard {
         return worker::work(arguments, &profile, shard).map(|()| Verdict::Good);
     }
+    let page = arguments.report.as_deref().map(Page::begin).transpose()?;
     let started = Instant::now();
     let mut sum = Sum::default();
     processes::run(arguments, &mut sum, started)?;
@@ -92,6 +98,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     }
     if let Some(path) = &arguments.junit {
         write(path, &written::junit(&profile.name, &sum, started.elapsed()))?;
+    }
+    if let Some(page) = page {
+        page.finish(reported::report(&profile, &sum))?;
     }
     output::line(&sum.to_string());
     output::note(&sum.rates(started.elapsed()));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub struct Found {
     pub kinds: BTreeSet<Kind>,
     pub failures: Vec<String>,
     pub led_to_it: Vec<String>,
+    /// The scenario that fails alone.
+    pub kept: PathBuf,
     /// The command that shows it again.
     pub again: String,
 }
@@ -195,6 +198,7 @@ mod tests {
             kinds: BTreeSet::from([Kind::Invariant(Invariant::Once), Kind::Rest]),
             failures: vec!["invariant once: twice".to_owned()],
             led_to_it: vec!["1.000s  server    listens".to_owned()],
+            kept: PathBuf::from("found/x.toml"),
             again: "nexus3-sim run found/x.toml --trace".to_owned(),
         }
     }

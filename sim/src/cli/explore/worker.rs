@@ -79,6 +79,7 @@ fn one(
             failures: verdict.failures.clone(),
             led_to_it: lines.unwrap_or_default(),
             again: format!("nexus3-sim run {} --trace", scenario.display()),
+            kept: scenario,
         })
     };
     let played = verdict.played.as_ref();

@@ -100,6 +100,7 @@ mod tests {
             kinds: [Kind::Rest].into(),
             failures: vec!["a < b".to_owned()],
             led_to_it: Vec::new(),
+            kept: "found/b.toml".into(),
             again: "nexus3-sim run found/b.toml --trace".to_owned(),
         };
         let mut sum = Sum::default();
