@@ -48,6 +48,10 @@ model *ARGS: build-sim
 planted *NAMES:
     .ci/planted {{NAMES}}
 
+# Looks at reports with a real browser, which it installs where there is none; keeps screenshots.
+browser: build-sim
+    .ci/browser
+
 # Keeps the transcripts of good runs as snapshots: `just bless scenarios/x.toml`.
 bless *ARGS: build-sim
     {{nexus3-sim}} run --bless {{ARGS}}

@@ -57,6 +57,8 @@ const chart = (state) => {
     placed = next;
     drawn = undefined;
     field.style.width = `${placed.width}px`;
+    // A short run still fills the view.
+    placed.height = Math.max(placed.height, scroller.clientHeight - HEAD);
     field.style.height = `${placed.height + HEAD}px`;
     gutter.style.height = `${placed.height}px`;
     heads.replaceChildren(make('div', 'corner', 'seconds'));
@@ -88,7 +90,7 @@ const chart = (state) => {
     for (const order of orders) drawItem(placed, drawn, state, placed.items[order], nodes);
     layer.replaceChildren(...nodes);
     drawArrows(placed, drawn, state, orders, arrows);
-    const selected = state.selected === undefined ? undefined : layer.querySelector(`[data-index="${state.selected}"]`);
+    const selected = document.getElementById(`item-${state.selected}`);
     if (selected) scroller.setAttribute('aria-activedescendant', selected.id);
     else scroller.removeAttribute('aria-activedescendant');
   };
@@ -132,18 +134,26 @@ const visible = (placed, drawn) => {
   return [...orders].sort((one, other) => one - other);
 };
 
+// Without a transform, so that its label can lie above everything else.
+const across = (element, top, width, height) => {
+  element.style.top = `${Math.round(top)}px`;
+  element.style.width = `${width}px`;
+  element.style.height = `${Math.round(height)}px`;
+  return element;
+};
+
 const drawBands = (placed, drawn, bands, gutter) => {
   const nodes = [];
   for (const { fault, top, bottom } of placed.faults) {
     if (bottom < drawn.top || top > drawn.bottom) continue;
-    const band = put(make('div', `fault ${fault.reach}`), 0, top, placed.width, Math.max(bottom - top, FAULT_ROW));
+    const band = across(make('div', `fault ${fault.reach}`), top, placed.width, Math.max(bottom - top, FAULT_ROW));
     const lasted = fault.end === undefined ? '' : `, ${duration(fault.end - fault.at)}`;
     band.append(make('span', 'label', `${fault.reach === 'host' ? '✕' : '!'} ${fault.name}${lasted}`));
     nodes.push(band);
   }
   for (const { y, micros } of placed.idle) {
     if (y + IDLE_ROW < drawn.top || y > drawn.bottom) continue;
-    const idle = put(make('div', 'idle'), 0, y, placed.width, IDLE_ROW - 8);
+    const idle = across(make('div', 'idle'), y, placed.width, IDLE_ROW - 8);
     idle.append(make('span', 'label', `${duration(micros)} without news`));
     nodes.push(idle);
   }
@@ -161,6 +171,8 @@ const drawItem = (placed, drawn, state, entry, nodes) => {
   if (bottom > top + CHIP) {
     const from = Math.max(top + CHIP / 2, drawn.top - 8);
     const bar = make('div', `bar ${item.kind}${item.bad ? ' bad' : ''}${item.open ? ' open' : ''}${found}`);
+    bar.title = item.title;
+    bar.dataset.index = index;
     nodes.push(put(bar, at, from, undefined, Math.min(bottom, drawn.bottom + 8) - from));
   }
   const chip = make('div', `chip ${item.kind}${item.bad ? ' bad' : ''}${found}${state.selected === index ? ' selected' : ''}`);
@@ -199,9 +211,9 @@ const drawArrows = (placed, drawn, state, orders, svg) => {
     const { item } = entry;
     const [start, end] = [entry.top + CHIP / 2, entry.bottom];
     const own = chipLeft(placed, entry) + 2;
-    if (item.to !== undefined && placed.column.has(item.to)) {
-      const common = ['model', 'machine'].includes(placed.run.lanes[item.to].kind);
-      const short = common && !calm && state.selected !== entry.index;
+    const common = item.to !== undefined && ['model', 'machine'].includes(placed.run.lanes[item.to].kind);
+    const short = common && (!placed.column.has(item.to) || (!calm && state.selected !== entry.index));
+    if (item.to !== undefined && (short || placed.column.has(item.to))) {
       const target = short ? left(placed, item.lane) + placed.laneWidth - 1 : axis(item.to);
       draw(entry, own, target, start, 'out');
       if (item.end !== undefined && !short) draw(entry, axis(item.to), own, end, 'back');

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nexus3::event::{Batch, Ended, Event, What};
+use serde_json::Value;
 
 use super::item::{Item, Kind, micros};
 use super::lanes::{Lanes, uses_machine};
@@ -150,7 +151,7 @@ impl<'a> Agents<'a> {
     fn tool(&mut self, happened: &Happened<'_>) {
         match &happened.event.what {
             What::ToolStarted { tool_id, name, params } => {
-                let mut item = self.item(happened, Kind::Tool, name);
+                let mut item = self.item(happened, Kind::Tool, &titled(name, params));
                 item.to = self.lanes.machine().filter(|_| uses_machine(name));
                 item.add("params", params);
                 self.begin(Open::Tool(tool_id.clone()), item, happened);
@@ -159,7 +160,7 @@ impl<'a> Agents<'a> {
                 let open = Open::Tool(tool_id.clone());
                 if !self.open.contains_key(&(whose(happened), open.clone())) {
                     // One that was refused never began.
-                    let mut item = self.item(happened, Kind::Tool, name);
+                    let mut item = self.item(happened, Kind::Tool, &titled(name, params));
                     item.add("params", params);
                     self.begin(open.clone(), item, happened);
                 }
@@ -280,6 +281,14 @@ impl<'a> Agents<'a> {
         }
         ended
     }
+}
+
+/// A tool with what it works on, where that is known.
+fn titled(name: &str, params: &str) -> String {
+    let params: Value = serde_json::from_str(params).unwrap_or_default();
+    let on = ["agent_id", "path", "pattern", "command", "program", "source"];
+    let on = on.iter().find_map(|member| params.get(member)?.as_str()).unwrap_or_default();
+    format!("{} {on}", name.trim_start_matches("nexus_"))
 }
 
 fn whose(happened: &Happened<'_>) -> Whose {

@@ -3,6 +3,8 @@
 const report = JSON.parse(document.getElementById('report').textContent);
 const root = document.getElementById('root');
 const QUIET = new Set(['batch', 'live']); // not shown at first
+// Whoever asks a model shows it already: with many lanes the model's own is left out at first.
+const shownAtFirst = (lane, _, lanes) => lane.kind !== 'model' || lanes.length <= LANES_CALM;
 let leave = () => {};
 
 const scheme = () => {
@@ -24,7 +26,7 @@ const texts = (item) => [item.title, ...(item.more ?? []).map(([, text]) => text
 const view = (number) => {
   const run = report.runs[number];
   const kinds = [...new Set(run.items.map((item) => item.kind))];
-  const shown = { lanes: new Set(run.lanes.keys()), kinds: new Set(kinds.filter((kind) => !QUIET.has(kind))) };
+  const shown = { lanes: new Set([...run.lanes.keys()].filter((index) => shownAtFirst(run.lanes[index], index, run.lanes))), kinds: new Set(kinds.filter((kind) => !QUIET.has(kind))) };
   const state = { selected: undefined, found: undefined };
   const drawing = chart(state);
   const aside = make('div', 'side');
@@ -119,7 +121,7 @@ const laneMenu = (run, shown, changed) => {
     const label = make('label', '');
     const box = make('input', '');
     box.type = 'checkbox';
-    box.checked = true;
+    box.checked = shown.lanes.has(index);
     box.addEventListener('change', () => {
       if (box.checked) shown.lanes.add(index);
       else shown.lanes.delete(index);
