@@ -44,6 +44,10 @@ shrink *ARGS: build-sim
 model *ARGS: build-sim
     {{nexus3-sim}} model {{ARGS}}
 
+# A scenario's steps against a real server: `just conform http://localhost:8765 scenarios/x.toml`.
+conform *ARGS: build-sim
+    {{nexus3-sim}} conform {{ARGS}}
+
 # Plants each bug of tests/planted and expects it to be found: `just planted recovery_skipped`.
 planted *NAMES:
     .ci/planted {{NAMES}}

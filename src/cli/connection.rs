@@ -1,6 +1,6 @@
 //! Which server a command talks to, with which token, and how it shows what it gets.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::Hint;
 use super::{Failed, config, home, output};
-use crate::client::{ClientError, NexusClient, find_token};
+use crate::client::{ClientError, NexusClient, find_token, local_address};
 use crate::config::words::meant;
 use crate::home::DEFAULT_PORT;
 use crate::id::AgentId;
@@ -17,15 +17,13 @@ use crate::rpc::code::Code;
 use crate::rpc::method::ListSessionsParams;
 use crate::world::World;
 
-const SCHEME: &str = "http://";
-
 #[derive(Clone, Debug, Args)]
 pub struct Flags {
     /// The server's port [default: `server.port` of the configuration, or 8765]
     #[arg(long, global = true, value_name = "N", conflicts_with = "url")]
     port: Option<u16>,
     /// The server's address, which is on this machine: `http://localhost:8765`
-    #[arg(long, global = true, value_name = "URL", value_parser = address)]
+    #[arg(long, global = true, value_name = "URL", value_parser = local_address)]
     url: Option<SocketAddr>,
     /// The token [default: `$NEXUS3_API_KEY`, or the token file in the server's home]
     #[arg(long, global = true, value_name = "TOKEN")]
@@ -210,48 +208,4 @@ pub fn failed(error: ClientError) -> Failed {
 
 fn with_hint(error: ClientError, hint: &str) -> anyhow::Error {
     anyhow::Error::from(error).context(Hint(hint.to_owned()))
-}
-
-/// A server's address. Tokens are for this machine only, so nothing else is one.
-fn address(url: &str) -> Result<SocketAddr, String> {
-    let rest = url.strip_prefix(SCHEME).ok_or("it must begin with http://")?;
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let (host, port) = match rest.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => {
-            (host, port.parse().map_err(|_| format!("{port:?} is no port"))?)
-        }
-        Some(_) | None => (rest, DEFAULT_PORT),
-    };
-    let ip = match host {
-        "localhost" | "127.0.0.1" => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        "[::1]" => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        _ => return Err("servers are on this machine: localhost, 127.0.0.1 or [::1]".to_owned()),
-    };
-    Ok(SocketAddr::new(ip, port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_on_this_machine() {
-        let read = |url: &str| address(url).map(|address| address.to_string());
-        let of = |text: &str| Ok(text.to_owned());
-        assert_eq!(read("http://localhost"), of("127.0.0.1:8765"));
-        assert_eq!(read("http://127.0.0.1:9000/"), of("127.0.0.1:9000"));
-        assert_eq!(read("http://[::1]:9000"), of("[::1]:9000"));
-        assert_eq!(read("http://[::1]"), of("[::1]:8765"));
-        for bad in [
-            "localhost:8765",
-            "https://localhost",
-            "http://",
-            "http://example.com:80",
-            "http://localhost:x",
-            "http://localhost:8765/rpc",
-            "http://localhost@example.com",
-        ] {
-            assert!(read(bad).is_err(), "{bad}");
-        }
-    }
 }

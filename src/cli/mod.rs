@@ -211,7 +211,7 @@ fn told(failed: &Failed) -> ExitCode {
 }
 
 /// The home of a server or of the server a command talks to: given, `NEXUS3_HOME`, `~/.nexus3`.
-fn home(world: &World, given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+pub fn home(world: &World, given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let named = || world.environment.var("NEXUS3_HOME").filter(|home| !home.is_empty());
     let from_environment = || named().map(PathBuf::from);
     let home = match given.or_else(from_environment) {

@@ -5,6 +5,7 @@
 //! The network is the trait [`Net`]: sockets of the machine, the simulation's, or [`InProcess`], which
 //! leads to a server in the same process, past every check that a socket leads past.
 
+mod address;
 mod arriving;
 mod detect;
 mod events;
@@ -32,6 +33,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+pub use address::local_address;
 use arriving::Arriving;
 pub use detect::Detection;
 pub use events::EventStream;

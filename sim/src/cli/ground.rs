@@ -9,7 +9,9 @@ use anyhow::Context;
 use toml::{Table, Value};
 
 use super::{Verdict, output};
+use crate::disk::Item;
 use crate::machine::PROJECT;
+use crate::play::file_differs;
 use crate::scenario::{Document, FileSpec, Files, Scenario, Wire};
 
 /// A scenario whose paths are those of this machine.
@@ -26,9 +28,10 @@ impl Ground {
     /// Reads a scenario for a directory, or for one that is made for it, and puts its files there. What
     /// is wrong with the scenario is told and counts as usage.
     pub fn prepare(file: &Path, root: Option<&Path>) -> anyhow::Result<Result<Self, Verdict>> {
-        if let Err(verdict) = super::read(file) {
-            return Ok(Err(verdict));
-        }
+        let written = match super::read(file) {
+            Ok(written) => written,
+            Err(verdict) => return Ok(Err(verdict)),
+        };
         let made = match root {
             Some(_) => None,
             None => Some(tempfile::tempdir().context("cannot make a directory for /project")?),
@@ -47,6 +50,10 @@ impl Ground {
             Ok(scenario) => scenario,
             Err(problems) => anyhow::bail!("{} cannot be moved: {}", file.display(), problems[0]),
         };
+        for (step, written) in scenario.steps.iter_mut().zip(written.steps) {
+            // People know it by its place in their own file.
+            step.line = written.line;
+        }
         if scenario.wire == Wire::Script {
             // A script is read by the server itself; over a socket any wire has the same answers.
             scenario.wire = Wire::Openai;
@@ -54,9 +61,44 @@ impl Ground {
         put(&scenario.files, &root).with_context(|| format!("cannot fill {}", root.display()))?;
         Ok(Ok(Self { scenario, root, _made: made }))
     }
+
+    /// What of the files that are expected at the end is not as it should be, a line each.
+    pub fn unexpected(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (path, spec) in &self.scenario.expect.files {
+            if !path.starts_with(&self.root) {
+                output::note(&format!("left out: {} is not in {PROJECT}", path.display()));
+                continue;
+            }
+            let problem = match item(path) {
+                Ok(item) => file_differs(spec, item.as_ref()),
+                Err(error) => Some(format!("cannot be read: {error}")),
+            };
+            found.extend(problem.map(|problem| format!("{}: {problem}", path.display())));
+        }
+        found
+    }
 }
 
-fn put(files: &Files, root: &Path) -> io::Result<()> {
+/// What there is under a path of this machine.
+fn item(path: &Path) -> io::Result<Option<Item>> {
+    let found = match std::fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mode = found.permissions().mode() & 0o7777;
+    Ok(Some(if found.is_symlink() {
+        Item::Link { target: std::fs::read_link(path)? }
+    } else if found.is_dir() {
+        Item::Dir { mode }
+    } else {
+        Item::File { content: std::fs::read(path)?, mode }
+    }))
+}
+
+/// Puts files there; what lies outside is told and left out.
+pub fn put(files: &Files, root: &Path) -> io::Result<()> {
     for (path, spec) in files {
         if path.starts_with(root) {
             put_one(path, spec)?;

@@ -7,6 +7,7 @@
     reason = "the command line reads files, starts processes and measures real time"
 )]
 
+mod conform;
 mod crash;
 mod explore;
 mod ground; // a scenario on this machine
@@ -42,7 +43,8 @@ use crate::scenario::{self, Scenario};
         nexus3-sim crash scenarios/*.toml     crashes the server at every durable point\n  \
         nexus3-sim explore scenarios/*.toml --seeds 0..1000   searches for what nobody thought of\n  \
         nexus3-sim shrink failing.toml > small.toml           makes what it found small\n  \
-        nexus3-sim model hello.toml --port 9001               its model as a real HTTP server"
+        nexus3-sim model hello.toml --port 9001               its model as a real HTTP server\n  \
+        nexus3-sim conform http://localhost:8765 hello.toml   its steps against a real server"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -57,6 +59,7 @@ enum Command {
     Explore(explore::Arguments),
     Shrink(shrink::Arguments),
     Model(model::Arguments),
+    Conform(conform::Arguments),
     /// Prints the JSON schema of scenario files, for editors
     Schema,
     /// Writes a first scenario file to start from
@@ -83,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Shrink(arguments) => shrink::run(&arguments),
         Command::Model(arguments) => model::run(&arguments),
+        Command::Conform(arguments) => conform::run(&arguments),
         Command::Schema => {
             output::line(&format!("{:#}", scenario::schema()));
             Ok(Verdict::Good)

@@ -53,9 +53,10 @@ async fn serve(ground: &Ground, port: u16) -> anyhow::Result<()> {
     output::note(&format!("{url} answers; {root} stands for {PROJECT}; Ctrl-C ends it"));
     tokio::select! {
         biased;
-        interrupted = tokio::signal::ctrl_c() => interrupted.context("Ctrl-C cannot be heard"),
-        () = host.run() => Ok(()),
+        () = world.signals.stop() => {}
+        () = host.run() => {}
     }
+    Ok(())
 }
 
 /// Tells who asks, a line each.

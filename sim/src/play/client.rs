@@ -23,8 +23,6 @@ use super::observed::Observed;
 use super::story::{Happening, How};
 use super::streams::Streamer;
 use super::transcript::{Transcript, shortened, shown};
-use crate::hosts::now;
-use crate::machine::TurmoilNet;
 use crate::scenario::{Call, Confirm, Pace, Raw, Token, Watch};
 
 /// How long raw bytes wait for an answer that does not come.
@@ -212,14 +210,24 @@ impl State {
     }
 }
 
+/// Tells how much time has passed since the start.
+pub type Elapsed = Arc<dyn Fn() -> Duration + Send + Sync>;
+
 /// A client and what is around it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     pub name: String,
     pub desk: Arc<Desk>,
-    pub net: TurmoilNet,
+    pub net: Arc<dyn Net>,
+    pub now: Elapsed,
     pub transcript: Transcript,
     pub observed: Observed,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Client {
@@ -253,7 +261,8 @@ impl Client {
     fn start(&self, job: Job, jobs: &mut JoinSet<()>, streams: &mut JoinSet<()>) {
         let player = Player {
             name: self.name.clone(),
-            net: self.net.clone(),
+            net: Arc::clone(&self.net),
+            now: Arc::clone(&self.now),
             transcript: self.transcript.clone(),
         };
         let desk = Arc::clone(&self.desk);
@@ -271,16 +280,16 @@ impl Client {
                 jobs.spawn(async move { desk.finish(job.id, player.raw(&job, &raw).await) });
             }
             Work::Watch(watch) => {
-                let Player { name, net, transcript } = player;
+                let Player { name, net, now, transcript } = player;
                 let observed = self.observed.clone();
-                let streamer = Streamer { name, net, transcript, observed, desk };
+                let streamer = Streamer { name, net, now, transcript, observed, desk };
                 streams.spawn(async move { streamer.watch(&job, &watch).await });
             }
         }
     }
 
     fn note(&self, what: &str) {
-        self.transcript.note(now(), &self.name, what);
+        self.transcript.note((self.now)(), &self.name, what);
     }
 }
 
@@ -291,27 +300,27 @@ fn assert_no_panic(ended: &Result<(), JoinError>) {
 
 struct Player {
     name: String,
-    net: TurmoilNet,
+    net: Arc<dyn Net>,
+    now: Elapsed,
     transcript: Transcript,
 }
 
 impl Player {
     fn note(&self, job: &Job, what: &str) {
-        self.transcript.note(now(), &self.name, &format!("{}{what}", job.label));
+        self.transcript.note((self.now)(), &self.name, &format!("{}{what}", job.label));
     }
 
     fn note_begin(&self, job: &Job, what: &str, called: impl FnOnce() -> Happening) {
-        self.transcript.tell(now(), &self.name, &format!("{}{what}", job.label), called);
+        self.transcript.tell((self.now)(), &self.name, &format!("{}{what}", job.label), called);
     }
 
     fn note_end(&self, job: &Job, done: &Done) {
         let line = format!("{}{}", job.label, told(done));
-        self.transcript.tell(now(), &self.name, &line, || answered(job, done));
+        self.transcript.tell((self.now)(), &self.name, &line, || answered(job, done));
     }
 
     fn client(&self, job: &Job) -> NexusClient {
-        let net = Arc::new(self.net.clone());
-        NexusClient::new(net, job.server, job.token.clone()).named(&self.name)
+        NexusClient::new(Arc::clone(&self.net), job.server, job.token.clone()).named(&self.name)
     }
 
     async fn confirm(&self, job: &Job, confirm: &Confirm) -> Done {
@@ -344,7 +353,7 @@ impl Player {
             Err(error) => {
                 let line = format!("{}✗ {error}", job.label);
                 let ended = || answered(job, &Done::Unanswered);
-                self.transcript.tell(now(), &self.name, &line, ended);
+                self.transcript.tell((self.now)(), &self.name, &line, ended);
                 return Done::Unanswered;
             }
         };
@@ -369,7 +378,11 @@ impl Player {
             agent: None,
             params: bytes.clone(),
         });
-        let done = match timeout(RAW_ANSWER_MAX, exchange(&self.net, job.server, &raw.bytes)).await
+        let done = match timeout(
+            RAW_ANSWER_MAX,
+            exchange(self.net.as_ref(), job.server, &raw.bytes),
+        )
+        .await
         {
             Ok(Ok(answer)) => read_raw(&answer),
             Ok(Err(_)) | Err(_) => Done::Unanswered,
@@ -446,7 +459,7 @@ pub fn answered(job: &Job, done: &Done) -> Happening {
 }
 
 /// Sends bytes as they are and reads one answer, or what there is until the end.
-async fn exchange(net: &TurmoilNet, server: SocketAddr, bytes: &str) -> std::io::Result<Vec<u8>> {
+async fn exchange(net: &dyn Net, server: SocketAddr, bytes: &str) -> std::io::Result<Vec<u8>> {
     let mut stream = net.connect(server).await?;
     stream.write_all(bytes.as_bytes()).await?;
     let mut answer = Vec::new();

@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use super::client::{Done, Job, JobId, Work};
 use super::expect;
-use super::files;
 pub use super::made::{Made, Sending, Told};
-use super::observed::{Answer, Observation};
-use super::theatre::Theatre;
+use super::observed::Answer;
+use super::stage::Stage;
 use crate::scenario::{Action, Call, Ground, SERVER, Scenario, Step, Substitution, Token, When};
 
 pub struct Director<'a> {
@@ -104,18 +103,18 @@ impl<'a> Director<'a> {
     }
 
     /// Looks at what has ended and starts what is due, until nothing more changes in this tick.
-    pub fn advance(&mut self, theatre: &mut Theatre) {
-        self.collect(theatre);
+    pub fn advance(&mut self, stage: &mut dyn Stage) {
+        self.collect(stage);
         loop {
             let mut changed = false;
             for index in 0..self.steps.len() {
                 changed |= match &self.states[index] {
-                    State::Waiting if self.is_due(index, theatre) => {
-                        self.start(index, theatre);
+                    State::Waiting if self.is_due(index, stage) => {
+                        self.start(index, stage);
                         true
                     }
-                    State::Running(running) if is_over(running, theatre) => {
-                        self.go_on(index, theatre);
+                    State::Running(running) if is_over(running, stage) => {
+                        self.go_on(index, stage);
                         true
                     }
                     State::Waiting | State::Running(_) | State::Ended => false,
@@ -127,31 +126,31 @@ impl<'a> Director<'a> {
         }
     }
 
-    fn collect(&mut self, theatre: &Theatre) {
-        for desk in theatre.desks.values() {
+    fn collect(&mut self, stage: &dyn Stage) {
+        for desk in stage.desks() {
             for (job, done) in desk.take_done() {
                 let playing = self.jobs.remove(&job).expect("a job ends once");
                 let (playing, done) = self.as_call(playing, done);
                 if let State::Running(running) = &mut self.states[playing.step] {
                     running.open.remove(&job);
                 }
-                observe(theatre, &playing, &done);
-                self.note_end(&playing, &done, theatre.elapsed());
-                self.judge(&playing, &done, theatre.elapsed());
+                observe(stage, &playing, &done);
+                self.note_end(&playing, &done, stage.elapsed());
+                self.judge(&playing, &done, stage.elapsed());
             }
         }
     }
 
-    fn is_due(&self, index: usize, theatre: &Theatre) -> bool {
+    fn is_due(&self, index: usize, stage: &dyn Stage) -> bool {
         let step = &self.steps[index];
         let previous = || index == 0 || self.lets_go_on(index - 1);
         let due = match &step.when {
             When::AfterPrevious => previous(),
-            When::At(time) => theatre.elapsed() >= time.0,
+            When::At(time) => stage.elapsed() >= time.0,
             When::After(name) => previous() && self.has_ended(name),
-            When::OnEvent(trigger) => theatre.heard.has(trigger),
+            When::OnEvent(trigger) => stage.has_heard(trigger),
         };
-        due && (theatre.server.is_up() || !needs_server(&step.action))
+        due && (stage.server_is_up() || !needs_server(&step.action))
     }
 
     fn lets_go_on(&self, index: usize) -> bool {
@@ -168,7 +167,7 @@ impl<'a> Director<'a> {
         matches!(self.states[index], State::Ended)
     }
 
-    fn start(&mut self, index: usize, theatre: &mut Theatre) {
+    fn start(&mut self, index: usize, stage: &mut dyn Stage) {
         let running = Running { started: 0, open: BTreeSet::new(), until: Until::JobsEnd };
         self.states[index] = State::Running(running);
         let step = &self.steps[index];
@@ -177,32 +176,32 @@ impl<'a> Director<'a> {
             Ground::Back => step.repeat,
         };
         for _ in 0..at_once {
-            self.repeat(index, theatre);
+            self.repeat(index, stage);
         }
     }
 
-    fn go_on(&mut self, index: usize, theatre: &mut Theatre) {
+    fn go_on(&mut self, index: usize, stage: &mut dyn Stage) {
         let State::Running(running) = &self.states[index] else {
             unreachable!("only a running step goes on");
         };
         self.ended += 1;
         if running.started < self.steps[index].repeat {
-            self.repeat(index, theatre);
+            self.repeat(index, stage);
         } else {
             self.states[index] = State::Ended;
         }
     }
 
     /// Starts one repetition of a step.
-    fn repeat(&mut self, index: usize, theatre: &mut Theatre) {
+    fn repeat(&mut self, index: usize, stage: &mut dyn Stage) {
         let State::Running(running) = &mut self.states[index] else {
             unreachable!("only a running step repeats");
         };
         running.started += 1;
         self.names.set("n", running.started.to_string().into());
-        let seq = theatre.desks[&self.steps[index].client].seq();
+        let seq = stage.desk(&self.steps[index].client).seq();
         self.names.set("seq", seq.into());
-        let token = theatre.server.process().token.clone();
+        let token = stage.token();
         if let Some(token) = &token {
             self.names.set("token", token.expose_secret().into());
         }
@@ -213,7 +212,7 @@ impl<'a> Director<'a> {
                 return;
             }
         };
-        let until = self.act(index, &step, token, theatre);
+        let until = self.act(index, &step, token, stage);
         if let State::Running(running) = &mut self.states[index] {
             running.until = until;
         }
@@ -224,60 +223,54 @@ impl<'a> Director<'a> {
         index: usize,
         step: &Step,
         token: Option<SecretString>,
-        theatre: &mut Theatre,
+        stage: &mut dyn Stage,
     ) -> Until {
         match &step.action {
             Action::Call(call) => {
                 let token = shown_token(&call.token, token);
-                self.play(index, step, token, Work::Call(call.clone()), theatre);
+                self.play(index, step, token, Work::Call(call.clone()), stage);
                 Until::JobsEnd
             }
             Action::Raw(raw) => {
-                self.play(index, step, token, Work::Raw(raw.clone()), theatre);
+                self.play(index, step, token, Work::Raw(raw.clone()), stage);
                 Until::JobsEnd
             }
             Action::Watch(watch) => {
                 let token = shown_token(&watch.token, token);
-                self.play(index, step, token, Work::Watch(watch.clone()), theatre);
+                self.play(index, step, token, Work::Watch(watch.clone()), stage);
                 Until::JobsEnd
             }
             Action::Unwatch => {
-                let id = self.open_job(index, step, theatre);
-                theatre.desks[&step.client].unwatch(id);
+                let id = self.open_job(index, step, stage);
+                stage.desk(&step.client).unwatch(id);
                 Until::JobsEnd
             }
             Action::Disconnect => {
-                let id = self.open_job(index, step, theatre);
-                theatre.desks[&step.client].disconnect(id);
+                let id = self.open_job(index, step, stage);
+                stage.desk(&step.client).disconnect(id);
                 Until::JobsEnd
             }
-            Action::Sleep(time) => Until::Time(theatre.elapsed() + time.0),
+            Action::Sleep(time) => Until::Time(stage.elapsed() + time.0),
             Action::Stop(_) => {
-                theatre.note(SERVER, "is asked to stop");
-                theatre.server.process().signals.raise();
+                stage.note(SERVER, "is asked to stop");
+                stage.ask_server_to_stop();
                 Until::ServerIsDown
             }
             Action::Start { serve } => {
-                if let Some(flags) = serve {
-                    theatre.server.process().flags.clone_from(flags);
-                }
-                theatre.note(SERVER, "is started");
-                // After a crash it may be back already.
-                if !theatre.is_running(SERVER) {
-                    theatre.start(SERVER);
-                }
+                stage.note(SERVER, "is started");
+                stage.start_server(serve.as_deref());
                 Until::ServerIsUp
             }
             Action::Files(changed) => {
-                theatre.note(&step.client, "changes files");
-                if let Err(error) = files::put(&theatre.server.disk, changed) {
+                stage.note(&step.client, "changes files");
+                if let Err(error) = stage.put_files(changed) {
                     self.fail(index, &format!("the files cannot be changed: {}", error.kind()));
                 }
                 Until::JobsEnd
             }
             Action::Confirm(confirm) => {
                 let token = shown_token(&confirm.token, token);
-                self.play(index, step, token, Work::Confirm(confirm.clone()), theatre);
+                self.play(index, step, token, Work::Confirm(confirm.clone()), stage);
                 Until::JobsEnd
             }
         }
@@ -289,9 +282,9 @@ impl<'a> Director<'a> {
         step: &Step,
         token: Option<SecretString>,
         work: Work,
-        theatre: &Theatre,
+        stage: &dyn Stage,
     ) {
-        let id = self.open_job(index, step, theatre);
+        let id = self.open_job(index, step, stage);
         let State::Running(running) = &self.states[index] else {
             unreachable!("only a running step plays");
         };
@@ -301,20 +294,20 @@ impl<'a> Director<'a> {
             (None, 1) => String::new(),
             (None, _) => format!("[{}] ", running.started),
         };
-        let server = theatre.server_address();
-        theatre.desks[&step.client].play(Job { id, label: shown, server, token, work });
+        let server = stage.server_address();
+        stage.desk(&step.client).play(Job { id, label: shown, server, token, work });
     }
 
     /// A job that a running step waits for.
-    fn open_job(&mut self, index: usize, step: &Step, theatre: &Theatre) -> JobId {
+    fn open_job(&mut self, index: usize, step: &Step, stage: &dyn Stage) -> JobId {
         let id = self.next_job;
         self.next_job += 1;
         let State::Running(running) = &mut self.states[index] else {
             unreachable!("only a running step has jobs");
         };
         running.open.insert(id);
-        let server_start = theatre.server.process().starts;
-        let (action, made) = (step.action.clone(), theatre.elapsed());
+        let server_start = stage.server_starts();
+        let (action, made) = (step.action.clone(), stage.elapsed());
         let call = match &action {
             Action::Call(call) => {
                 let call = call.clone();
@@ -427,23 +420,23 @@ impl<'a> Director<'a> {
 }
 
 /// Tells the invariants of an answer.
-fn observe(theatre: &Theatre, playing: &Playing, done: &Done) {
+fn observe(stage: &dyn Stage, playing: &Playing, done: &Done) {
     if let (Action::Call(call), Done::Answered { answer, .. }) = (&playing.action, done) {
-        theatre.observed.add(Observation::Answered(Answer {
+        stage.heard_answer(Answer {
             server_start: playing.server_start,
             method: call.method.clone(),
             agent: call.agent.clone(),
             result: answer.clone(),
-        }));
+        });
     }
 }
 
-fn is_over(running: &Running, theatre: &Theatre) -> bool {
+fn is_over(running: &Running, stage: &dyn Stage) -> bool {
     match running.until {
         Until::JobsEnd => running.open.is_empty(),
-        Until::Time(time) => theatre.elapsed() >= time,
-        Until::ServerIsDown => !theatre.server.is_up(),
-        Until::ServerIsUp => theatre.server.is_up() || theatre.server.process().refused.is_some(),
+        Until::Time(time) => stage.elapsed() >= time,
+        Until::ServerIsDown => !stage.server_is_up(),
+        Until::ServerIsUp => stage.server_is_up() || stage.server_gave_up(),
     }
 }
 

@@ -51,7 +51,8 @@ pub fn unexpected(disk: &Disk, expected: &Files) -> Vec<String> {
     expected.iter().filter_map(differs).collect()
 }
 
-fn differs(expected: &FileSpec, found: Option<&Item>) -> Option<String> {
+/// What of a file is not as it should be.
+pub fn differs(expected: &FileSpec, found: Option<&Item>) -> Option<String> {
     match (expected, found) {
         (FileSpec::Remove, None) | (FileSpec::Directory, Some(Item::Dir { .. })) => None,
         (FileSpec::Symlink(target), Some(Item::Link { target: found })) if target == found => None,

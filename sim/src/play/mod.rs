@@ -16,6 +16,7 @@ mod faults; // what goes wrong when
 mod files; // what is on the disk
 mod invariants; // what holds in every run
 mod kept; // what the database has at the end
+pub mod live; // the steps against a real server
 mod log; // what was logged
 mod made; // what clients did
 mod marks; // what a run has reached
@@ -26,6 +27,7 @@ mod programs; // scripted programs
 mod scripted; // watches a script inside the server
 mod server; // the server's host
 pub mod snapshot; // transcripts that are kept
+mod stage; // where steps are played
 pub mod story; // a run as values
 mod streams; // the event streams of a client
 mod strikes; // what goes wrong by chance
@@ -35,6 +37,7 @@ mod transcript; // what happened
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+pub use files::differs as file_differs;
 pub use log::Tracer;
 
 use checker::{Debts, Order, Survey};

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nexus3::client::{ClientError, EventStream, NexusClient};
 use nexus3::event::{Event, Seq};
+use nexus3::world::Net;
+use secrecy::SecretString;
 use tokio::time::sleep;
 
 use super::OBSERVER;
 use super::observed::{Observation, Observed, Opened, StreamEnd, StreamId};
-use super::server::ServerHost;
 use crate::hosts::TICK;
-use crate::machine::TurmoilNet;
 use crate::scenario::{EventTrigger, Pace};
 
 /// By type and agent.
@@ -48,12 +48,26 @@ impl Heard {
     }
 }
 
+/// How to come in where a server is up.
 #[derive(Clone, Debug)]
+pub struct Door {
+    pub token: Option<SecretString>,
+}
+
+#[derive(Clone)]
 pub struct Observer {
-    pub server: Arc<ServerHost>,
+    pub net: Arc<dyn Net>,
     pub address: SocketAddr,
+    /// `None` as long as the server is down.
+    pub door: Arc<dyn Fn() -> Option<Door> + Send + Sync>,
     pub observed: Observed,
     pub heard: Heard,
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Observer {
@@ -61,11 +75,13 @@ impl Observer {
     pub async fn live(self) {
         let mut cursor = Some(0);
         for number in 0.. {
-            while !self.server.is_up() {
+            let token = loop {
+                if let Some(Door { token }) = (self.door)() {
+                    break token;
+                }
                 sleep(TICK).await;
-            }
-            let token = self.server.process().token.clone();
-            let net = Arc::new(TurmoilNet::default());
+            };
+            let net = Arc::clone(&self.net);
             let client = NexusClient::new(net, self.address, token).named("observer");
             match client.open_events(None, cursor).await {
                 Ok(stream) => self.read(stream, number, &mut cursor).await,

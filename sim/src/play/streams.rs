@@ -6,21 +6,21 @@ use std::sync::Arc;
 use nexus3::client::{ClientError, EventStream, NexusClient};
 use nexus3::event::{Event, Seq};
 use nexus3::id::AgentId;
+use nexus3::world::Net;
 use tokio::time::sleep;
 
-use super::client::{Desk, Done, Job};
+use super::client::{Desk, Done, Elapsed, Job};
 use super::observed::{Observation, Observed, Opened, StreamEnd, StreamId};
 use super::story::Happening;
 use super::transcript::Transcript;
 use super::{client, event_line};
-use crate::hosts::now;
-use crate::machine::TurmoilNet;
 use crate::scenario::{Pace, Watch};
 
 /// Plays the streams of one client.
 pub struct Streamer {
     pub name: String,
-    pub net: TurmoilNet,
+    pub net: Arc<dyn Net>,
+    pub now: Elapsed,
     pub transcript: Transcript,
     pub observed: Observed,
     pub desk: Arc<Desk>,
@@ -58,7 +58,7 @@ impl Streamer {
     }
 
     fn tell(&self, job: &Job, what: &str, happening: impl FnOnce() -> Happening) {
-        self.transcript.tell(now(), &self.name, &format!("{}{what}", job.label), happening);
+        self.transcript.tell((self.now)(), &self.name, &format!("{}{what}", job.label), happening);
     }
 
     async fn open(&self, job: &Job, watch: &Watch) -> Result<(EventStream, Option<Seq>), Done> {
@@ -86,9 +86,8 @@ impl Streamer {
         let after = after.map_err(|_| unusable("the cursor is no number"))?;
         let agent = watch.agent.as_deref().map(AgentId::parse).transpose();
         let agent = agent.map_err(|error| unusable(&error.to_string()))?;
-        let mut client =
-            NexusClient::new(Arc::new(self.net.clone()), job.server, job.token.clone())
-                .named(&self.name);
+        let mut client = NexusClient::new(Arc::clone(&self.net), job.server, job.token.clone())
+            .named(&self.name);
         for (name, value) in &watch.headers {
             client = client.with_header(name, value);
         }

@@ -15,7 +15,7 @@ use super::client::{Client, Desk};
 use super::crash::Loss;
 use super::models::Watching;
 use super::observed::{Observation, Observed};
-use super::observer::{Heard, Observer};
+use super::observer::{Door, Heard, Observer};
 use super::server::{Around, ProcessState, SCRIPT, ServerHost};
 use super::story::{Happening, Keep};
 use super::transcript::Transcript;
@@ -133,7 +133,8 @@ impl Theatre {
         let client = Client {
             name: name.to_owned(),
             desk,
-            net: TurmoilNet::in_traffic(self.sim.lookup(name), &self.traffic),
+            net: Arc::new(TurmoilNet::in_traffic(self.sim.lookup(name), &self.traffic)),
+            now: Arc::new(now),
             transcript: self.transcript.clone(),
             observed: self.observed.clone(),
         };
@@ -147,9 +148,13 @@ impl Theatre {
     }
 
     fn add_observer(&mut self) {
+        let server = Arc::clone(&self.server);
         let observer = Observer {
-            server: Arc::clone(&self.server),
+            net: Arc::new(TurmoilNet::default()),
             address: self.server_address(),
+            door: Arc::new(move || {
+                server.is_up().then(|| Door { token: server.process().token.clone() })
+            }),
             observed: self.observed.clone(),
             heard: self.heard.clone(),
         };

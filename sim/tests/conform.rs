@@ -1,0 +1,199 @@
+//! `nexus3-sim conform` as a person uses it: the same file passes in the simulation and against
+//! `nexus3 serve`, whose models are the file's own, over real sockets and a real disk.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the tests start servers as programs and write the files they read"
+)]
+
+use std::fs::DirBuilder;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A hand-off, a tool, a confirmation, a stream, a wait for an event and a file at the end.
+const TEAM: &str = r#"schema = 1
+about = "A boss has a worker count, and writes the result where it must ask."
+[files]
+"/project/notes.txt" = "three apples"
+"/project/desk" = { dir = true }
+[[model]]
+agent = "boss"
+asks = [{ tool = "nexus_create", args = { agent_id = "w1", cwd = "/project" } },
+        { tool = "nexus_send", args = { agent_id = "w1", content = "count" } }]
+[[model]]
+agent = "w1"
+asks = [{ tool = "read_file", args = { path = "/project/notes.txt" } }]
+[[model]]
+agent = "w1"
+when = "three apples"
+says = ["3", "."]
+[[model]]
+agent = "boss"
+asks = [{ tool = "write_file", args = { path = "/project/result.txt", content = "3" } }]
+[[model]]
+agent = "boss"
+says = "The answer is 3."
+
+[[step]]
+call = "create_agent"
+params = { agent_id = "boss", preset = "trusted", cwd = "/project/desk" }
+[[step]]
+client = "alice"
+watch = {}
+[[step]]
+name = "go"
+call = "send"
+agent = "boss"
+params = { content = "plan" }
+background = true
+expect = { content = "The answer is 3." }
+[[step]]
+on = "event:turn_completed"
+agent = "w1"
+client = "bob"
+call = "get_messages"
+expect = { total = 4, messages = [{ content = "count" }, {}, { content = "re:three apples" }, { content = "3." }] }
+[[step]]
+client = "alice"
+confirm = { tool = "write_file", decision = "allow_once", agent = "boss" }
+expect = { accepted = true }
+[[step]]
+after = "go"
+call = "list_agents"
+
+[expect]
+agents = ["boss", "w1"]
+files = { "/project/result.txt" = "3" }
+model_calls = { w1 = 2 }
+"#;
+
+struct Folder(tempfile::TempDir);
+
+/// Killed when the test ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only where it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Folder {
+    fn with(text: &str) -> Self {
+        let folder = Self(tempfile::tempdir().expect("there is room for a temporary directory"));
+        std::fs::write(folder.0.path().join("x.toml"), text).expect("a file can be written");
+        for name in ["root", "home"] {
+            let made = DirBuilder::new().mode(0o700).create(folder.0.path().join(name));
+            made.expect("a directory can be made");
+        }
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Cargo puts both programs in one directory.
+    fn program(name: &str) -> PathBuf {
+        let program = Path::new(env!("CARGO_BIN_EXE_nexus3-sim")).with_file_name(name);
+        assert!(program.exists(), "there is no {name}: build it with `cargo build --workspace`");
+        program
+    }
+
+    fn command(&self, name: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(Self::program(name));
+        command.args(arguments).current_dir(self.path());
+        command.env("NEXUS3_HOME", self.path().join("home"));
+        command
+    }
+
+    fn sim(&self, arguments: &[&str]) -> Output {
+        self.command("nexus3-sim", arguments).output().expect("the program starts")
+    }
+
+    fn model(&self) -> Running {
+        let mut model = self.command("nexus3-sim", &["model", "x.toml", "--port", "0"]);
+        let model = model.args(["--root", "root"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut model = model.spawn().expect("the program starts");
+        let mut printed = BufReader::new(model.stdout.take().expect("its output is piped"));
+        let running = Running(model);
+        let mut config = String::new();
+        while serde_json::from_str::<serde_json::Value>(&config).is_err() {
+            assert!(printed.read_line(&mut config).expect("it prints text") > 0, "{config}");
+        }
+        let place = self.path().join("home/config.json");
+        std::fs::write(place, config).expect("the home can be written");
+        running
+    }
+
+    /// A server in the directory that stands for /project, and its URL.
+    fn server(&self) -> (Running, String) {
+        let mut server = self.command("nexus3", &["serve", "--port", "0"]);
+        let server = server.current_dir(self.path().join("root"));
+        let mut server = server.stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut told = BufReader::new(server.stderr.take().expect("its output is piped"));
+        let running = Running(server);
+        let mut line = String::new();
+        told.read_line(&mut line).expect("it prints text");
+        let url = line.trim_end().rsplit(' ').next().expect("it says where it listens");
+        assert!(url.starts_with("http://127.0.0.1:"), "{line}");
+        (running, url.to_owned())
+    }
+
+    fn conform(&self, url: &str) -> (i32, String, String) {
+        let ended = self.sim(&["conform", url, "x.toml", "--root", "root"]);
+        let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
+        let code = ended.status.code().expect("the program ends by itself");
+        (code, text(ended.stdout), text(ended.stderr))
+    }
+}
+
+#[test]
+fn one_file_passes_in_the_simulation_and_against_a_real_server() {
+    let folder = Folder::with(TEAM);
+    let simulated = folder.sim(&["run", "x.toml", "--bless"]);
+    assert!(simulated.status.success(), "{}", String::from_utf8_lossy(&simulated.stdout));
+    let _model = folder.model();
+    let (_server, url) = folder.server();
+    let (code, out, told) = folder.conform(&url);
+    assert_eq!((code, out.as_str()), (0, "ok     x.toml\n"), "{told}");
+    assert_eq!(told, "left out: `model_calls`: only the model host counts them\n");
+    let result = std::fs::read_to_string(folder.path().join("root/result.txt"));
+    assert_eq!(result.expect("the agent wrote it"), "3");
+}
+
+#[test]
+fn what_differs_is_told_with_what_happened() {
+    let wrong =
+        TEAM.replace("expect = { content = \"The answer is 3.\" }", "expect = { content = \"4\" }");
+    let wrong = wrong.replace("\"/project/result.txt\" = \"3\"", "\"/project/result.txt\" = \"4\"");
+    let folder = Folder::with(&wrong);
+    let _model = folder.model();
+    let (_server, url) = folder.server();
+    let (code, out, told) = folder.conform(&url);
+    assert_eq!(code, 1, "{out}{told}");
+    let step = "step 3 `go` (line 30): /content: expected \"4\", found \"The answer is 3.\"";
+    assert!(out.starts_with("FAILED x.toml\n") && out.contains(step), "{out}");
+    assert!(out.contains("result.txt: expected \"4\", found \"3\""), "{out}");
+    assert!(told.contains("what happened:\n") && told.contains("⇠ turn_completed"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_played_is_refused_before_anything_happens() {
+    let folder = Folder::with("schema = 1\nabout = \"x\"\n[[step]]\nstop = \"SIGTERM\"\n");
+    let (code, _, told) = folder.conform("http://localhost:9");
+    assert_eq!(code, 2);
+    assert!(told.contains("x.toml:3: this step stops or starts its server"), "{told}");
+    let folder = Folder::with(TEAM);
+    let (code, _, told) = folder.conform("http://example.com:80");
+    assert_eq!(code, 2);
+    assert!(told.contains("servers are on this machine"), "{told}");
+    let (code, _, told) = folder.conform("http://localhost:9");
+    assert_eq!(code, 2);
+    assert!(told.contains("cannot be used: no server answers"), "{told}");
+}
