@@ -108,11 +108,18 @@ fn by_events(life: &Life) -> Vec<String> {
 fn overtaken(agent: &str, contents: &[String], seen: &Seen<'_>) -> Vec<String> {
     let place =
         |sending: &Sending| contents.iter().position(|content| is_of(content, &sending.request));
+    // One that is sent again joins the turn that there is, and says nothing of when that was accepted.
+    let is_first = |sending: &&Sending| {
+        let same =
+            |other: &&Sending| (&other.agent, &other.request) == (&sending.agent, &sending.request);
+        seen.sendings.iter().filter(same).all(|other| sending.made <= other.made)
+    };
     let accepted: Vec<(&Sending, usize)> = seen
         .sendings
         .iter()
         .filter(|sending| sending.server_start == seen.server_start)
         .filter(|sending| sending.agent.as_str() == agent && sending.outcome == Told::Accepted)
+        .filter(is_first)
         .filter_map(|sending| Some((sending, place(sending)?)))
         .collect();
     let mut found = Vec::new();
@@ -155,9 +162,9 @@ mod tests {
     #[test]
     fn turns_run_in_the_order_of_their_acceptance() {
         let one_after_another = [("r1", 0), ("r2", 1)];
-        let check = |sent: [(&str, u64); 2], contents: [&str; 2]| {
-            let sent = sent.map(|(id, made)| sending(id, made, Told::Accepted));
-            let run = Run { sendings: sent.to_vec(), ..Run::default() };
+        let check = |sent: &[(&str, u64)], contents: [&str; 2]| {
+            let sent = sent.iter().map(|(id, made)| sending(id, *made, Told::Accepted));
+            let run = Run { sendings: sent.collect(), ..Run::default() };
             let survey = survey("scout", &contents.map(user));
             let end = End { survey: Some(&survey), left_behind: None };
             let at_end = Order::default().at_end(&run.seen(), &end);
@@ -167,11 +174,15 @@ mod tests {
             assert_eq!(order.after_step(&run.seen()), at_end, "it is seen while the run goes on");
             at_end
         };
-        assert_eq!(check(one_after_another, ["one r1", "two r2"]), Vec::<String>::new());
-        let found = check(one_after_another, ["two r2", "one r1"]);
+        assert_eq!(check(&one_after_another, ["one r1", "two r2"]), Vec::<String>::new());
+        let found = check(&one_after_another, ["two r2", "one r1"]);
         assert_eq!(found, ["scout: r2 ran before r1"]);
-        let at_once = check([("r1", 0), ("r2", 0)], ["two r2", "one r1"]);
+        let at_once = check(&[("r1", 0), ("r2", 0)], ["two r2", "one r1"]);
         assert_eq!(at_once, Vec::<String>::new(), "who came first is not known");
+        let sent = [("r1", 0), ("r2", 1), ("r1", 2)];
+        let again = check(&sent, ["one r1", "two r2"]);
+        assert_eq!(again, Vec::<String>::new(), "one that is sent again has run before");
+        assert_eq!(check(&sent, ["two r2", "one r1"]), ["scout: r2 ran before r1"]);
     }
 
     #[test]
