@@ -37,7 +37,11 @@ pub(super) struct Faults {
 
 impl Faults {
     pub(super) fn set(&mut self, fault: Fault, switch: Switch) {
-        self.switches.insert(fault, switch);
+        // One that is on strikes the next operation as well, and goes on.
+        let is_on = self.switches.get(&fault) == Some(&Switch::On);
+        if !(is_on && switch == Switch::Once) {
+            self.switches.insert(fault, switch);
+        }
     }
 
     /// Whether the fault strikes the operation at hand, which it concerns.

@@ -99,6 +99,10 @@ impl Faults {
             if life.active {
                 life.end(theatre);
             }
+            // One that was drawn may still wait for an operation that it concerns.
+            if let Some(fault) = strikes::of_disk(&life.fault.kind) {
+                theatre.server.disk.set_fault(fault, disk::Switch::Off);
+            }
         }
     }
 }

@@ -83,6 +83,9 @@ fn an_io_error_strikes_once_or_until_it_is_off() {
     assert!(is_io_error(file.write_at(b"x", 0)));
     assert!(is_io_error(file.sync()));
     assert!(is_io_error(dir.list()));
+    disk.set_fault(Fault::IoError, Switch::Once);
+    assert!(is_io_error(dir.list()));
+    assert!(is_io_error(dir.list()), "one that is on stays on");
     disk.set_fault(Fault::IoError, Switch::Off);
     assert_eq!(read(&*file), b"old", "what failed did nothing");
 }
