@@ -6,14 +6,20 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::disk::{Disk, Item, View};
+use crate::machine::HOME;
 use crate::scenario::{FileSpec, Files, matches};
 
 const FILE_MODE: u32 = 0o644;
 const DIR_MODE: u32 = 0o755;
+/// A server refuses to start in a home that others can enter, whoever has made it.
+const HOME_MODE: u32 = 0o700;
 
 /// Puts files on the disk as somebody outside the server would: at once and for good.
 pub fn put(disk: &Disk, files: &Files) -> io::Result<()> {
     for (path, spec) in files {
+        if is_below(path, HOME) && !disk.tree(View::Now).contains_key(Path::new(HOME)) {
+            disk.put(Path::new(HOME), Item::Dir { mode: HOME_MODE })?;
+        }
         match spec {
             FileSpec::Remove => remove(disk, path)?,
             FileSpec::Directory => disk.put(path, Item::Dir { mode: DIR_MODE })?,
