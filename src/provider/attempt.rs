@@ -10,6 +10,7 @@ use http::{HeaderMap, Request, header};
 use tokio::time::timeout;
 
 use super::ModelEvent;
+use super::ear::{Ear, Hearing};
 use super::endpoint::Endpoint;
 use super::error_object::ErrorObject;
 use super::failure::{Broke, Forwarded};
@@ -17,6 +18,7 @@ use super::redirect;
 use super::retry;
 use super::traffic::{BodyEnd, Tap};
 use super::wire::{Answer, AnswerError, Progress, Wire};
+use crate::id::AgentId;
 use crate::limits::{BODY_REST_BYTES_MAX, BODY_REST_MAX, ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
 use crate::sse::SseParser;
 use crate::world::{Http, HttpBody, HttpError, HttpResponse};
@@ -28,10 +30,30 @@ pub(super) struct Attempt {
     wire: Arc<dyn Wire>,
     /// Where somebody watches.
     tap: Option<Tap>,
+    heard: Option<Heard>,
     phase: Phase,
     /// Events that wait to be taken; what broke comes after them.
     ready: VecDeque<ModelEvent>,
     failure: Option<Broke>,
+}
+
+/// Who hears of an attempt.
+pub(super) enum Heard {
+    Unsent { ear: Arc<dyn Ear>, agent: AgentId },
+    Begun(Box<dyn Hearing>),
+}
+
+impl Heard {
+    pub(super) fn by(ear: &Arc<dyn Ear>, agent: &AgentId) -> Self {
+        Self::Unsent { ear: Arc::clone(ear), agent: agent.clone() }
+    }
+
+    fn begun(self, sent: &Request<Bytes>) -> Self {
+        match self {
+            Self::Unsent { ear, agent } => Self::Begun(ear.asks(&agent, sent)),
+            begun @ Self::Begun(_) => begun,
+        }
+    }
 }
 
 enum Phase {
@@ -51,25 +73,30 @@ impl Attempt {
         http: Arc<dyn Http>,
         endpoint: Arc<Endpoint>,
         wire: Arc<dyn Wire>,
-        tap: Option<Tap>,
+        (tap, heard): (Option<Tap>, Option<Heard>),
         request: Request<Bytes>,
     ) -> Self {
         let phase = Phase::Unsent(request);
-        Self { http, endpoint, wire, tap, phase, ready: VecDeque::new(), failure: None }
+        Self { http, endpoint, wire, tap, heard, phase, ready: VecDeque::new(), failure: None }
     }
 
     pub(super) async fn next(&mut self) -> Option<Result<ModelEvent, Broke>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
+                self.tell(|hearing| hearing.event(&event));
                 return Some(Ok(event));
             }
             if let Some(failure) = self.failure.take() {
+                self.tell(|hearing| hearing.broke(&failure.error, failure.cure.asked_for()));
                 return Some(Err(failure));
             }
             let next_phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
                 Phase::Unsent(request) => self.ask(request).await,
                 Phase::Reading(reading) => self.read(reading).await,
-                Phase::Ended => return None,
+                Phase::Ended => {
+                    self.tell(|hearing| hearing.ended());
+                    return None;
+                }
             };
             match next_phase {
                 Ok(phase) => self.phase = phase,
@@ -83,8 +110,15 @@ impl Attempt {
         }
     }
 
+    fn tell(&mut self, what: impl FnOnce(&mut dyn Hearing)) {
+        if let Some(Heard::Begun(hearing)) = &mut self.heard {
+            what(hearing.as_mut());
+        }
+    }
+
     /// Sends the request and looks at the head of the answer.
     async fn ask(&mut self, request: Request<Bytes>) -> Result<Phase, Broke> {
+        self.heard = self.heard.take().map(|heard| heard.begun(&request));
         let endpoint = Arc::clone(&self.endpoint);
         let failures = &endpoint.failures;
         let response = timeout(endpoint.request_timeout, self.send(request))

@@ -36,6 +36,16 @@ pub(super) enum Cure {
     },
 }
 
+impl Cure {
+    /// The pause that the server wants.
+    pub(super) fn asked_for(self) -> Option<Duration> {
+        match self {
+            Self::Wait { asked_for } => asked_for,
+            Self::None | Self::Fresh => None,
+        }
+    }
+}
+
 /// Whether asking again may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {

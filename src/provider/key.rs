@@ -126,6 +126,15 @@ impl Secrets {
     pub fn hide(&self, text: &str) -> String {
         self.0.scrub_text(text)
     }
+
+    /// These and others.
+    #[must_use]
+    pub fn and(&self, others: impl IntoIterator<Item = SecretString>) -> Self {
+        let mut all = Redactor::clone(&self.0);
+        let others = others.into_iter();
+        all.values.extend(others.filter(|other| other.expose_secret().len() >= HIDDEN_BYTES_MIN));
+        Self(Arc::new(all))
+    }
 }
 
 /// Secrets that must not be seen in any text.

@@ -6,6 +6,7 @@ mod attempt; // one attempt at one request
 mod body; // JSON for wires
 mod defaults; // where the configuration says nothing
 mod demo; // the built-in model
+mod ear; // what is answered, for whoever keeps it
 mod endpoint; // URL, key, headers, waits
 mod error_object; // what a provider says is wrong
 mod failure; // what went wrong, in our words
@@ -33,9 +34,10 @@ use std::time::Duration;
 use futures_util::Stream;
 use serde::{Deserialize, Serialize};
 
+pub use ear::{Ear, Hearing};
 pub use endpoint::EndpointError;
 pub use key::Secrets;
-pub use models::{Model, ModelError, Models};
+pub use models::{Model, ModelError, Models, Watchers};
 pub use probe::{ProbeError, Probed, in_use, probe};
 pub use traffic::{BodyEnd, Carried, Passed, Traffic};
 

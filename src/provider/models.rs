@@ -13,6 +13,7 @@ use super::Provider;
 use super::anthropic::Messages;
 use super::defaults::{Address, Defaults, Offered, Way};
 use super::demo::Demo;
+use super::ear::Ear;
 use super::endpoint::{Endpoint, EndpointError};
 use super::key::{Key, KeyFinder, Redactor, Secrets};
 use super::openai::Completions;
@@ -117,6 +118,21 @@ impl PartialEq for Model {
     }
 }
 
+/// Who is told of what passes between providers and us.
+#[derive(Clone, Default)]
+pub struct Watchers {
+    /// The traffic, free of secrets.
+    pub traffic: Option<Arc<dyn Traffic>>,
+    /// What is answered.
+    pub ear: Option<Arc<dyn Ear>>,
+}
+
+impl fmt::Debug for Watchers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watchers")
+    }
+}
+
 /// All models.
 pub struct Models {
     /// By alias, in the order of the configuration, with `demo`.
@@ -127,6 +143,7 @@ pub struct Models {
     compaction: Option<Model>,
     secrets: Secrets,
     notice: Option<String>,
+    found: Option<(String, ProviderConfig)>,
 }
 
 impl fmt::Debug for Models {
@@ -147,16 +164,21 @@ impl Models {
         config: &Config,
         traffic: Option<Arc<dyn Traffic>>,
     ) -> Result<Self, ModelError> {
+        Self::watched(world, config, Watchers { traffic, ear: None })
+    }
+
+    /// The same, with all who are told.
+    pub fn watched(world: &World, config: &Config, watchers: Watchers) -> Result<Self, ModelError> {
         let keys = KeyFinder { environment: world.environment.as_ref(), fs: world.fs.as_ref() };
         let seams = Seams { http: Arc::clone(&world.http), chance: Arc::clone(&world.chance) };
-        Self::build(&seams, keys, config, traffic)
+        Self::build(&seams, keys, config, watchers)
     }
 
     pub(super) fn build(
         seams: &Seams,
         keys: KeyFinder<'_>,
         config: &Config,
-        traffic: Option<Arc<dyn Traffic>>,
+        Watchers { traffic, ear }: Watchers,
     ) -> Result<Self, ModelError> {
         let unconfigured = config.providers.is_empty();
         let found = Offered::in_environment(keys).filter(|_| unconfigured);
@@ -171,8 +193,9 @@ impl Models {
             compaction: None,
             secrets: Secrets::default(),
             notice,
+            found: found.map(|found| (found.name.to_owned(), found.config())),
         };
-        let found = found.map(|found| (found.name.to_owned(), found.config()));
+        let found = models.found.clone();
         let found = found.as_ref().map(|(name, config)| (name, config));
         // All keys first: what passes between us and one provider may hold the key of another.
         let mut secrets = Redactor::default();
@@ -189,7 +212,7 @@ impl Models {
             let http = Arc::clone(&seams.http).with(&terms);
             let seams = Seams { http, chance: Arc::clone(&seams.chance) };
             let built = build_provider(&seams, keys.fs, name, provider, key, &secrets)?;
-            models.add(name, provider, built.watched(watch.as_ref()))?;
+            models.add(name, provider, built.watched(watch.as_ref(), ear.as_ref()))?;
         }
         if let Some(model) = models.by_alias.values().next() {
             models.default = model.clone();
@@ -237,6 +260,11 @@ impl Models {
     /// What `serve` tells a person who configured no provider: which model answers, and why.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()
+    }
+
+    /// The provider that is used since its key was found and none is configured.
+    pub fn found(&self) -> Option<&(String, ProviderConfig)> {
+        self.found.as_ref()
     }
 
     fn add(
@@ -332,10 +360,10 @@ enum Built {
 }
 
 impl Built {
-    fn watched(self, watch: Option<&Watch>) -> Arc<dyn Provider> {
+    fn watched(self, watch: Option<&Watch>, ear: Option<&Arc<dyn Ear>>) -> Arc<dyn Provider> {
         match self {
             Self::Demo => Arc::new(Demo),
-            Self::Remote(remote) => Arc::new(remote.watched(watch.cloned())),
+            Self::Remote(remote) => Arc::new(remote.watched(watch.cloned(), ear.cloned())),
         }
     }
 }

@@ -79,7 +79,7 @@ fn built_over(
 ) -> Result<Models, ModelError> {
     let machine = Machine(variables.to_vec());
     let keys = KeyFinder { environment: &machine, fs: &machine };
-    Models::build(&seams(http), keys, config, None)
+    Models::build(&seams(http), keys, config, Watchers::default())
 }
 
 /// Name, provider, id, context window and output of a model.

@@ -9,7 +9,8 @@ use futures_util::{StreamExt, stream};
 use http::Request;
 use tokio::time::sleep;
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Heard};
+use super::ear::Ear;
 use super::endpoint::Endpoint;
 use super::failure::{Broke, Cure};
 use super::retry;
@@ -31,23 +32,25 @@ pub(super) struct Remote {
     endpoint: Arc<Endpoint>,
     wire: Arc<dyn Wire>,
     watch: Option<Watch>,
+    ear: Option<Arc<dyn Ear>>,
 }
 
 impl Remote {
     pub(super) fn new(seams: Seams, endpoint: Endpoint, wire: Arc<dyn Wire>) -> Self {
-        Self { seams, endpoint: Arc::new(endpoint), wire, watch: None }
+        Self { seams, endpoint: Arc::new(endpoint), wire, watch: None, ear: None }
     }
 
     /// Has somebody told of all that passes.
-    pub(super) fn watched(self, watch: Option<Watch>) -> Self {
-        Self { watch, ..self }
+    pub(super) fn watched(self, watch: Option<Watch>, ear: Option<Arc<dyn Ear>>) -> Self {
+        Self { watch, ear, ..self }
     }
 
     fn attempt(&self, request: &ModelRequest, sent: Request<Bytes>) -> Attempt {
         let provider = &self.endpoint.failures.provider;
         let tap = self.watch.as_ref().map(|watch| watch.exchange(provider, request));
+        let heard = self.ear.as_ref().map(|ear| Heard::by(ear, &request.agent));
         let (http, endpoint, wire) = (&self.seams.http, &self.endpoint, &self.wire);
-        Attempt::new(Arc::clone(http), Arc::clone(endpoint), Arc::clone(wire), tap, sent)
+        Attempt::new(Arc::clone(http), Arc::clone(endpoint), Arc::clone(wire), (tap, heard), sent)
     }
 }
 

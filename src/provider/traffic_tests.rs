@@ -8,7 +8,7 @@ use super::*;
 use crate::config::{Config, ModelConfig, ProviderConfig, ProviderKind};
 use crate::message::Message;
 use crate::provider::key::KeyFinder;
-use crate::provider::models::Models;
+use crate::provider::models::{Models, Watchers};
 use crate::provider::replay::{Piece, Replay, Script, seams};
 use crate::world::{Dir, Environment, Fs};
 
@@ -87,7 +87,8 @@ async fn told(script: Script, question: &str, wanted: Wanted) -> Vec<Passed> {
     let seen = Arc::new(Seen::default());
     let seams = seams(Replay::new([script]));
     let keys = KeyFinder { environment: &Machine, fs: &Machine };
-    let models = Models::build(&seams, keys, &config(), Some(seen.clone())).unwrap();
+    let watchers = Watchers { traffic: Some(seen.clone()), ..Watchers::default() };
+    let models = Models::build(&seams, keys, &config(), watchers).unwrap();
     let model = models.resolve(None).unwrap();
     let agent = AgentId::parse("w1").unwrap();
     let mut stream = model.provider.stream(ModelRequest {

@@ -1,0 +1,26 @@
+//! What models answer, told piece by piece to whoever wants to keep it: each attempt by itself, in the
+//! words of a turn and not of a wire. Where nobody listens, nothing of this exists.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+
+use super::{ModelEvent, ProviderError};
+use crate::id::AgentId;
+
+/// Who hears what passes between agents and their models. It must not wait. Nothing is hidden from it:
+/// keeping secrets is its own business.
+pub trait Ear: Send + Sync {
+    /// An attempt begins: this is sent for `agent`.
+    fn asks(&self, agent: &AgentId, sent: &Request<Bytes>) -> Box<dyn Hearing>;
+}
+
+/// Hears one attempt. Dropped before its end, nobody wanted the rest of it.
+pub trait Hearing: Send {
+    fn event(&mut self, event: &ModelEvent);
+    /// It went wrong; the provider may have asked for a pause.
+    fn broke(&mut self, error: &ProviderError, asked_for: Option<Duration>);
+    /// The answer came whole.
+    fn ended(&mut self);
+}
