@@ -94,8 +94,13 @@ impl Acting {
 
     fn look_up(&self, program: &Program) -> Option<Arc<dyn Act>> {
         let path = Path::new(&program.program);
-        let inside = if path.components().count() > 1 {
-            path.parent() == Some(Path::new(BIN))
+        let is_path = path.components().count() > 1;
+        if is_path && path.parent() != Some(Path::new(BIN)) {
+            // One that lies elsewhere is called by its path.
+            return (self.find)(path.as_os_str(), program);
+        }
+        let inside = if is_path {
+            true
         } else {
             let given = program.environment.iter().find(|(name, _)| name == "PATH");
             let places = given.map(|(_, value)| std::env::split_paths(value).collect::<Vec<_>>());

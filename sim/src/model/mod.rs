@@ -23,7 +23,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nexus3::limits::{ACCEPT_BACKOFF, REQUEST_RECEIVE_MAX, SCRIPT_SILENCE_MAX};
-use nexus3::provider::script::{Answer, Broken, Opening, Reply};
+use nexus3::provider::script::{Answer, Broken, Opening, Reply, Wire};
 use nexus3::world::{Listener, Net, Stream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -165,7 +165,8 @@ impl Desk {
         let body = received.await.map_err(|_late| Closed)?.map_err(|_broken| Closed)?.to_bytes();
         let request = Request::from_parts(head, body);
         let (asked, reply) = self.script.answer(&request);
-        self.observer.asked(&asked, &Received { headers: request.headers(), body: request.body() });
+        let (headers, body, wire) = (request.headers(), request.body(), Wire::of(&request));
+        self.observer.asked(&asked, &Received { headers, body, wire });
         Ok(reply)
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use nexus3::provider::script::{Fault, Question};
+use nexus3::provider::script::{Fault, Question, Wire};
 
 /// How much of the last message is shown.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -17,6 +17,8 @@ pub trait Observer: Send + Sync {
 pub struct Received<'a> {
     pub headers: &'a HeaderMap,
     pub body: &'a Bytes,
+    /// None where it is no request to a model.
+    pub wire: Option<Wire>,
 }
 
 /// One request to a model.

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use nexus3::message::Message;
+use serde_json::Value;
+
 use super::kept::Kept;
 use crate::digest::Digest;
 
@@ -18,6 +21,17 @@ pub fn events(kept: &Kept) -> BTreeMap<String, u64> {
 /// The durable events in their order, each with its agent.
 pub fn journal(kept: &Kept) -> Vec<String> {
     kept.events.iter().map(|event| format!("{} of {}", event.name, event.agent)).collect()
+}
+
+/// The durable events in their order, as clients get them.
+pub fn told(kept: &Kept) -> Vec<Value> {
+    kept.events.iter().map(|event| event.json.clone()).collect()
+}
+
+/// What was said, by agent.
+pub fn conversations(kept: &Kept) -> BTreeMap<String, Vec<Message>> {
+    let agents = kept.agents.iter().filter(|agent| agent.exists());
+    agents.map(|agent| (agent.id.clone(), agent.messages.clone())).collect()
 }
 
 /// A number for the agents, their conversations and how their requests ended. Ids that a server draws,

@@ -23,6 +23,7 @@ mod marks; // what a run has reached
 mod models; // watches the model host
 mod observed; // what can be seen from outside
 mod observer; // hears the events that are waited for
+mod parting; // where a replay parts from its recording
 mod programs; // scripted programs
 mod scripted; // watches a script inside the server
 mod server; // the server's host
@@ -39,6 +40,9 @@ use std::time::Duration;
 
 pub use files::differs as file_differs;
 pub use log::Tracer;
+
+use nexus3::message::Message;
+use serde_json::Value;
 
 use checker::{Debts, Order, Survey};
 use crash::Crash;
@@ -80,6 +84,10 @@ pub struct Played {
     pub events: BTreeMap<String, u64>,
     /// The same events in their order, each with its agent.
     pub journal: Vec<String>,
+    /// The same events as clients get them.
+    pub told: Vec<Value>,
+    /// Every agent's conversation.
+    pub conversations: BTreeMap<String, Vec<Message>>,
     /// How often each mark was reached.
     pub marks: BTreeMap<String, u64>,
     /// Stands for what the run came to: which agents there are, what was said, how turns ended.
@@ -407,7 +415,13 @@ impl Run<'_> {
             Aim::Whole => director.failures,
             Aim::Invariants { .. } => Vec::new(),
         };
-        let of_steps = of_steps.into_iter().map(|what| (Kind::Expectation, what));
+        // What a replay does differently explains all that follows from it.
+        let parted = match aim {
+            Aim::Whole => theatre.watching.parted(),
+            Aim::Invariants { .. } => None,
+        };
+        let of_steps = parted.into_iter().chain(of_steps);
+        let of_steps = of_steps.map(|what| (Kind::Expectation, what));
         let ignored = |invariant| scenario.expect.ignore.contains_key(&invariant);
         let violations = invariants.found(ignored).into_iter();
         let violations = violations
@@ -421,6 +435,8 @@ impl Run<'_> {
         Played {
             marks: marks::reached(&transcript, kept.as_ref()),
             journal: kept.as_ref().map(ended::journal).unwrap_or_default(),
+            told: kept.as_ref().map(ended::told).unwrap_or_default(),
+            conversations: kept.as_ref().map(ended::conversations).unwrap_or_default(),
             transcript,
             failures,
             kinds,

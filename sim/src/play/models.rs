@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nexus3::provider::script::{Entry, Times};
+use nexus3::provider::script::{Entry, Times, View};
 
 use super::observed::{Observation, Observed, Request};
+use super::parting::Parting;
 use super::story::{Happening, How};
 use super::transcript::{Transcript, shown};
 use crate::hosts::now;
@@ -30,6 +31,7 @@ struct State {
     calls: BTreeMap<String, u64>,
     /// How often each entry has answered, by its number.
     answers: BTreeMap<usize, u64>,
+    parting: Parting,
 }
 
 /// A request that a script inside the server answered, as far as the log tells of it.
@@ -50,6 +52,23 @@ impl Watching {
 
     pub fn failures(&self) -> Vec<String> {
         self.state().failures.clone()
+    }
+
+    /// Where a replay parts from its recording.
+    pub fn parted(&self) -> Option<String> {
+        self.state().parting.first().map(str::to_owned)
+    }
+
+    /// Compares what a model is shown with what was recorded, where something was.
+    fn compare(&self, agent: &str, received: &Received<'_>, answered: &Answered) {
+        let is_recording = self.entries.iter().any(|entry| entry.shown.is_some());
+        let view = received.wire.and_then(|wire| View::read(wire, received.body));
+        let Some(view) = view.filter(|_| is_recording) else { return };
+        let entry = match answered {
+            Answered::Entry { number, .. } => Some((*number, &self.entries[*number - 1])),
+            Answered::Unmatched | Answered::Unreadable => None,
+        };
+        self.state().parting.compare(agent, view, entry);
     }
 
     /// How often each agent has asked a model. Every request counts, also one that was answered with
@@ -131,6 +150,7 @@ impl Observer for Watching {
         let (messages, digest) = (view.messages, view.digest >> 32);
         let view = format!("{messages} messages #{digest:08x}, last {}", shown(&view.last));
         self.note(agent, model, &view, answered);
+        self.compare(agent, received, answered);
         self.observed.add(Observation::Asked(Request {
             agent: agent.clone(),
             headers: received.headers.clone(),

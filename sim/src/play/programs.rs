@@ -3,7 +3,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use nexus3::provider::script::Times;
 use nexus3::world::{self, BoxFuture, Confinement, Exit};
 use regex::Regex;
 use tokio::io::AsyncWriteExt;
@@ -27,9 +29,18 @@ pub fn acting(
 ) -> Acting {
     let (disk, programs) = (disk.clone(), programs.to_vec());
     let fs = Arc::new(disk.clone());
+    let uses: Vec<AtomicU64> = programs.iter().map(|_| AtomicU64::new(0)).collect();
     Acting::new(fs, move |name, started| {
         let words = words(&name.to_string_lossy(), started);
-        let entry = programs.iter().find(|program| fits(&program.run, &words))?;
+        let is_left = |count: &AtomicU64, times: Times| match times {
+            Times::Exactly(times) => count.load(Ordering::Relaxed) < times,
+            Times::Always => true,
+        };
+        let entries = programs.iter().zip(&uses);
+        let (entry, count) = entries
+            .filter(|(program, count)| is_left(count, program.times))
+            .find(|(program, _)| fits(&program.run, &words))?;
+        count.fetch_add(1, Ordering::Relaxed);
         observed.add(Observation::Started(Box::new(started.clone())));
         let directory = || started.directory.clone();
         let happening = || Happening::Started { words: words.clone(), directory: directory() };
@@ -61,6 +72,8 @@ fn words(name: &str, started: &world::Program) -> Vec<String> {
 fn fits(run: &Run, words: &[String]) -> bool {
     match run {
         Run::Exactly(exactly) => exactly == words,
+        // A pattern is about the programs that are found by their names.
+        Run::Matching(_) if words[0].contains('/') => false,
         Run::Matching(pattern) => {
             let pattern = Regex::new(pattern).expect("patterns were checked when they were read");
             pattern.is_match(&words.join(" "))

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use nexus3::config::Config;
-use nexus3::provider::script::{Entry, Time};
+use nexus3::provider::script::{Entry, Time, Times};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -107,6 +107,8 @@ pub(super) struct FileTable {
 pub(super) struct ProgramForm {
     /// The exact arguments, or a regular expression over them, joined by spaces.
     pub(super) run: RunForm,
+    /// How often it can be run so; then the next entry that fits is. Default: always.
+    pub(super) times: Option<Times>,
     #[serde(default)]
     pub(super) stdout: String,
     #[serde(default)]

@@ -33,7 +33,7 @@ pub use step::{
 };
 pub use substitution::{BUILT_IN, Substitution, UnknownName};
 
-use nexus3::provider::script::{Entry, Time};
+use nexus3::provider::script::{Entry, Time, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -106,12 +106,16 @@ pub enum ServeFlag {
     Verbose,
     #[serde(rename = "--raw-log")]
     RawLog,
+    #[serde(rename = "--record=/home/nexus/.nexus3/recording.toml")]
+    Record,
 }
 
 /// What happens when a tool runs a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub run: Run,
+    /// How often it is run so.
+    pub times: Times,
     pub stdout: String,
     pub stderr: String,
     pub exit: u8,
@@ -293,7 +297,7 @@ fn check_models(root: &Place<'_>, entries: &[Entry]) {
 }
 
 fn program(place: &Place<'_>, form: ProgramForm) -> Program {
-    let ProgramForm { run, stdout, stderr, exit, takes, writes } = form;
+    let ProgramForm { run, times, stdout, stderr, exit, takes, writes } = form;
     Program {
         run: match run {
             RunForm::Exactly(arguments) => Run::Exactly(arguments),
@@ -304,6 +308,7 @@ fn program(place: &Place<'_>, form: ProgramForm) -> Program {
                 Run::Matching(pattern)
             }
         },
+        times: times.unwrap_or(Times::Always),
         stdout,
         stderr,
         exit,

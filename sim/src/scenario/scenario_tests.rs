@@ -1,7 +1,7 @@
 //! What a scenario file may say, that the schema says the same, and that no text breaks the reader.
 
 use jsonschema::Validator;
-use nexus3::provider::script::{Chunks, Times};
+use nexus3::provider::script::Chunks;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -46,6 +46,7 @@ fn the_example_becomes_what_it_says() {
     assert_eq!(scenario.models[2].times, Times::Exactly(1));
     let program = Program {
         run: Run::Exactly(vec!["make".to_owned(), "test".to_owned()]),
+        times: Times::Always,
         stdout: "ok\n".to_owned(),
         stderr: String::new(),
         exit: 0,

@@ -17,6 +17,9 @@ pub struct Entry {
     pub model: Option<String>,
     /// A regular expression that the last message must match.
     pub when: Option<String>,
+    /// What is new in the request since the agent's request before, as a recording keeps it. A replay
+    /// in which it is other tells where.
+    pub shown: Option<String>,
     pub says: Option<Chunks>,
     /// What the model thinks before it speaks.
     pub thinks: Option<Chunks>,

@@ -12,6 +12,7 @@ mod matching; // which entry answers
 mod played; // a script in the place of a network
 mod question; // what of a request matters
 mod reply; // an entry as bytes and waits
+mod view; // what a model is shown, for people
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use played::LOG_TARGET;
 pub use question::{AGENT_HEADER, NoQuestion, Question, Wire};
 pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
 pub use time::TimeError;
+pub use view::View;
 
 use self::played::Played;
 use super::defaults::completions;

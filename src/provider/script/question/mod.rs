@@ -30,7 +30,7 @@ impl Wire {
     }
 
     /// Who asks in one of the wires posts to a path of its own, wherever the base URL leads.
-    fn of(request: &Request<Bytes>) -> Option<Self> {
+    pub fn of(request: &Request<Bytes>) -> Option<Self> {
         let path = request.uri().path();
         match *request.method() {
             Method::POST if path.ends_with("/chat/completions") => Some(Self::Openai),
