@@ -59,6 +59,7 @@ pub mod http; // bytes on a socket
 pub mod rpc; // a JSON-RPC body to a reply
 pub mod pool; // which agents exist
 pub mod agent; // one task per agent, and the turn it is in
+pub mod record; // a live session as a scenario
 pub mod store; // what survives
 pub mod logs; // what each agent did, for people
 pub mod hub; // who hears of what happens

@@ -168,6 +168,29 @@ pub const LOG_LACKING_FILES_MAX: usize = 1024;
 pub const LOG_LACKING_AT_ONCE_MAX: usize = 64;
 pub const LOG_CLOSE_MAX: Duration = Duration::from_secs(5);
 
+// Recordings.
+/// What may wait to be taken into a recording; more ends it.
+pub const RECORD_QUEUE_BYTES_MAX: usize = 32 * MIB;
+pub const RECORD_QUEUE_NOTES_MAX: usize = 16 * 1024;
+pub const RECORD_NOTES_AT_ONCE_MAX: usize = 512;
+/// What a recording holds, in memory and in its file; then it ends.
+pub const RECORD_BYTES_MAX: usize = 64 * MIB;
+/// Of one file that was read, and of all of them; what is longer stands there by its length.
+pub const RECORD_FILE_BYTES_MAX: usize = MIB;
+pub const RECORD_FILES_BYTES_MAX: usize = 16 * MIB;
+/// Directories of agents in which what is listed is kept.
+pub const RECORD_ROOTS_MAX: usize = 64;
+/// Pieces of a program's output.
+pub const RECORD_OUTPUT_PIECES_MAX: usize = 1024;
+/// Pieces of one answer; neighbours are joined where there are more.
+pub const RECORD_CHUNKS_MAX: usize = 256;
+/// The newest events and moments that a step can be put after.
+pub const RECORD_MOMENTS_MAX: usize = 4096;
+pub const RECORD_WRITE_EVERY: Duration = Duration::from_secs(1);
+/// Its file is left alone for this many times as long as writing it took.
+pub const RECORD_WRITE_REST: u32 = 20;
+pub const RECORD_CLOSE_MAX: Duration = Duration::from_secs(10);
+
 // Turns.
 pub const TOOL_ITERATIONS_MAX: u32 = 100;
 pub const CONCURRENT_TOOLS_MAX: usize = 5;
@@ -410,6 +433,16 @@ const _: () = assert!(
     2 * LOG_TEXT_BYTES_MAX < LOG_QUEUE_BYTES_MAX
         && 2 * LOG_RAW_BODY_BYTES_MAX < LOG_QUEUE_BYTES_MAX,
     "the longest text fits into the queue, with what is written around it"
+);
+const _: () = assert!(
+    2 * RECORD_FILE_BYTES_MAX < RECORD_QUEUE_BYTES_MAX
+        && 2 * BODY_BYTES_MAX < RECORD_QUEUE_BYTES_MAX
+        && 2 * ANSWER_BYTES_MAX < RECORD_QUEUE_BYTES_MAX,
+    "whatever is recorded fits into the queue"
+);
+const _: () = assert!(
+    RECORD_WRITE_EVERY.as_millis() >= 100,
+    "a recording is replaced seldom enough not to wear a disk out"
 );
 const _: () = assert!(
     OUTPUT_TOKENS_RESERVED < CONTEXT_WINDOW_TOKENS

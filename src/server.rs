@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::activity::Activity;
 use crate::config::Config;
+use crate::event::Audience;
 use crate::home::{self, Home, HomeError};
 use crate::http::{self, Auth, Service};
 use crate::hub::Hub;
@@ -23,7 +24,8 @@ use crate::logs::{Detail, Logs};
 use crate::policy::PolicyError;
 use crate::policy::ceiling::Yolo;
 use crate::pool::{Ground, Pool, Records};
-use crate::provider::{ModelError, Models};
+use crate::provider::{ModelError, Models, Watchers};
+use crate::record::{Prepared, RecordError, Recorder, Setting};
 use crate::rpc::Rpc;
 use crate::store::{Closed, Opened, StoreError};
 use crate::world::{Listener, World};
@@ -38,6 +40,8 @@ pub struct Settings {
     pub yolo: Yolo,
     pub resume: Resume,
     pub logs: LogSettings,
+    /// Where what happens is written as a scenario; an absolute path.
+    pub record: Option<PathBuf>,
 }
 
 /// When agents come back that are only on disk.
@@ -82,6 +86,8 @@ pub enum RunError {
     Models(#[from] ModelError),
     #[error(transparent)]
     Presets(#[from] PolicyError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
     #[error("cannot tell the working directory")]
     WorkingDirectory {
         #[source]
@@ -110,6 +116,36 @@ fn blocked(world: &World, config: &Config) -> Vec<PathBuf> {
     written.iter().cloned().chain(resolved).collect()
 }
 
+/// Where agents live.
+fn ground(world: &World, home: &Home, config: &Config, yolo: Yolo) -> Result<Ground, RunError> {
+    let cwd = world.environment.current_dir().and_then(|cwd| world.fs.canonical(&cwd));
+    Ok(Ground {
+        home: world.fs.canonical(home.path()).unwrap_or_else(|_| home.path().to_owned()),
+        cwd: cwd.map_err(|source| RunError::WorkingDirectory { source })?,
+        blocked_paths: blocked(world, config),
+        yolo,
+    })
+}
+
+/// The world with a recorder that looks on, where one is wanted.
+fn watched(
+    world: World,
+    record: Option<PathBuf>,
+    home: &Path,
+    logs: &Path,
+) -> (World, Option<Prepared>) {
+    let Some(path) = record else { return (world, None) };
+    let prepared = Recorder::prepare(&world, path);
+    (prepared.recorder.watch(world, home, logs), Some(prepared))
+}
+
+/// The flags of `serve` that a scenario needs to start the same server.
+fn flags(settings: &Settings) -> Vec<&'static str> {
+    let yolo = (settings.yolo == Yolo::Allowed).then_some("--allow-yolo");
+    let access = (settings.access == Access::Everybody).then_some("--no-auth");
+    yolo.into_iter().chain(access).collect()
+}
+
 /// Says what was found of the last server.
 fn tell(opened: &Opened) {
     if let Some(path) = &opened.set_aside {
@@ -129,6 +165,7 @@ pub struct Server {
     home: Home,
     pool: Arc<Pool>,
     logs: Logs,
+    recorder: Option<Recorder>,
     service: Arc<Service>,
     listener: Box<dyn Listener>,
     address: SocketAddr,
@@ -148,19 +185,21 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Prepares everything; what is wrong with the settings or the machine is told here.
     pub async fn bind(world: World, settings: Settings) -> Result<Self, RunError> {
-        let Settings { config, home, access, yolo, resume, logs } = settings;
+        let flags = flags(&settings);
+        let Settings { config, home, access, yolo, resume, logs, record } = settings;
         let home = Home::open(world.fs.as_ref(), &home)?;
+        let (world, prepared) = watched(world, record, home.path(), &logs.dir);
+        let recorder = prepared.as_ref().map(|prepared| prepared.recorder.clone());
         let logs = Logs::start(&world, logs.dir, logs.detail);
-        let models = Models::new(&world, &config, logs.traffic())?;
+        let ear = recorder.as_ref().map(Recorder::ear);
+        let models = Models::watched(&world, &config, Watchers { traffic: logs.traffic(), ear })?;
         let notice = models.notice().map(str::to_owned);
-        let cwd = world.environment.current_dir().and_then(|cwd| world.fs.canonical(&cwd));
-        let ground = Ground {
-            home: world.fs.canonical(home.path()).unwrap_or_else(|_| home.path().to_owned()),
-            cwd: cwd.map_err(|source| RunError::WorkingDirectory { source })?,
-            blocked_paths: blocked(&world, &config),
-            yolo,
-        };
-        let records = Records::open(&world, home.path(), &config, logs.clone()).await?;
+        let ground = ground(&world, &home, &config, yolo)?;
+        let secrets = models.secrets().clone();
+        let setting = Setting::of(flags, &config, &models, (home.path(), &ground.cwd));
+        let events = recorder.clone().map(|recorder| Arc::new(recorder) as Arc<dyn Audience>);
+        let records =
+            Records::open_before(&world, home.path(), &config, logs.clone(), events).await?;
         tell(&records.opened);
         let pool = Pool::new(world.clone(), &config, models, ground, records)?;
         pool.tidy_sessions();
@@ -173,6 +212,10 @@ impl Server {
         let bind = |source| RunError::Bind { address: wanted, source };
         let listener = world.net.bind(wanted).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
+        // From here on nothing but the disk keeps it from starting.
+        if let Some(prepared) = prepared {
+            prepared.begin(setting, &secrets)?;
+        }
         home.sign(world.environment.process_id(), address.port())?;
         let token = match access {
             Access::Everybody => None,
@@ -184,6 +227,7 @@ impl Server {
         };
         let rpc =
             Rpc::new(Arc::clone(&pool), Arc::clone(&world.chance), config.server.max_concurrent);
+        let rpc = rpc.recorded_by(recorder.clone());
         let auth = token.as_ref().map_or(Auth::Off, |(token, _)| Auth::Token(token.clone()));
         let (hub, journal) = (Arc::clone(pool.hub()), Arc::new(pool.store().clone()));
         let activity = Arc::clone(pool.activity());
@@ -193,6 +237,7 @@ impl Server {
             home,
             pool,
             logs,
+            recorder,
             service: Arc::new(service),
             listener,
             address,
@@ -242,7 +287,7 @@ impl Server {
         tokio::select! {
             biased;
             () = self.pool.stop_requested() => {}
-            () = signals.stop() => {}
+            () = signals.stop() => self.recorder.iter().for_each(Recorder::stops),
             () = idle(self.pool.activity(), self.idle_timeout) => {}
             // Nobody can reach a server without its accept loop.
             _ = &mut serving => {}
@@ -266,6 +311,9 @@ impl Server {
         }
         self.pool.store().close().await;
         self.logs.close().await;
+        if let Some(recorder) = &self.recorder {
+            recorder.close().await;
+        }
         if self.token.is_some()
             && let Err(error) = self.home.remove_token(self.address.port())
         {

@@ -82,6 +82,7 @@ impl Host {
             resume: Resume::WhenAsked,
             logs: LogSettings::in_home(&home),
             home,
+            record: None,
         };
         let server = Server::bind(world.clone(), settings).await.expect("the disk is fine now");
         let token = server.token().cloned();

@@ -60,6 +60,7 @@ impl Inside {
             access: Access::Everybody,
             yolo: Yolo::Refused,
             resume: Resume::WhenAsked,
+            record: None,
         };
         let server = Server::bind(theirs, settings).await?;
         let client = NexusClient::new(net, server.address(), None);

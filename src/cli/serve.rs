@@ -34,7 +34,8 @@ use crate::world::World;
     nexus3 serve\n  \
     nexus3 serve 9000 --home /tmp/nexus\n  \
     nexus3 serve --config team.json\n  \
-    nexus3 serve --idle-timeout 1800   stop half an hour after the last use")]
+    nexus3 serve --idle-timeout 1800   stop half an hour after the last use\n  \
+    nexus3 serve --home /tmp/fresh --record bug.toml   then: nexus3-sim run bug.toml --bless")]
 pub struct Arguments {
     /// The port to listen on [default: 8765, or `server.port` of the configuration; 0: any]
     #[arg(value_name = "PORT", conflicts_with = "port")]
@@ -63,6 +64,10 @@ pub struct Arguments {
     /// `server.idle_timeout` of the configuration, or never]
     #[arg(long, value_name = "S", value_parser = seconds)]
     idle_timeout: Option<f64>,
+    /// Writes what happens to FILE, which must be new, as a scenario that replays it: `nexus3-sim run
+    /// FILE`. Keys are left out; what agents read and say is in it
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     logs: LogArguments,
 }
@@ -92,6 +97,8 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         None => LogSettings::in_home(&home).dir,
     };
     log(&dir, log_level)?;
+    let record = arguments.record.map(|file| Ok(world.environment.current_dir()?.join(file)));
+    let record = record.transpose().map_err(|error: io::Error| anyhow::Error::from(error))?;
     let detail = Detail { verbose: arguments.logs.verbose, raw: arguments.logs.raw_log };
     let settings = Settings {
         config,
@@ -100,6 +107,7 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         yolo: if arguments.allow_yolo { Yolo::Allowed } else { Yolo::Refused },
         resume: if arguments.resume { Resume::AtStart } else { Resume::WhenAsked },
         logs: LogSettings { dir, detail },
+        record,
     };
     let server = match Server::bind(world.clone(), settings).await {
         Ok(server) => server,

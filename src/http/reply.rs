@@ -14,6 +14,7 @@ use crate::activity::Busy;
 use crate::hub::Subscription;
 use crate::limits::{BODY_BYTES_MAX, REQUEST_RECEIVE_MAX, RETRY_AFTER_SECONDS};
 use crate::policy::Reason;
+use crate::record::StreamSeen;
 use crate::rpc::code::Code;
 use crate::rpc::wire::{self, ErrorObject, Id};
 use crate::rpc::{Reply, caller};
@@ -132,8 +133,9 @@ pub fn of_rpc(reply: Reply) -> Response<Outgoing> {
     }
 }
 
-pub fn of_events(events: Subscription) -> Response<Outgoing> {
-    let mut response = Response::new(Outgoing::Events(Box::new(events)));
+pub fn of_events((events, seen): (Subscription, Option<StreamSeen>)) -> Response<Outgoing> {
+    let events = Outgoing::Events { events: Box::new(events), _seen: seen };
+    let mut response = Response::new(events);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -144,8 +146,11 @@ pub fn of_events(events: Subscription) -> Response<Outgoing> {
 #[derive(Debug)]
 pub enum Outgoing {
     Whole(Full<Bytes>),
-    /// Frames as they come, until the stream ends.
-    Events(Box<Subscription>),
+    /// Frames as they come, until the stream ends, and who notes that it did.
+    Events {
+        events: Box<Subscription>,
+        _seen: Option<StreamSeen>,
+    },
 }
 
 impl Body for Outgoing {
@@ -158,7 +163,7 @@ impl Body for Outgoing {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
-            Self::Events(events) => {
+            Self::Events { events, .. } => {
                 events.poll_some(cx).map(|frame| frame.map(|frame| Ok(Frame::data(frame))))
             }
         }
@@ -167,14 +172,14 @@ impl Body for Outgoing {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(body) => body.is_end_stream(),
-            Self::Events(_) => false,
+            Self::Events { .. } => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(body) => body.size_hint(),
-            Self::Events(_) => SizeHint::default(),
+            Self::Events { .. } => SizeHint::default(),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::event::Seq;
 use crate::hub::{Scope, Start, SubscribeError, Subscription};
 use crate::id::AgentId;
 use crate::limits::{NAME_CHARS_SHOWN_MAX, STREAM_OPENINGS_MAX};
+use crate::record::StreamSeen;
 use crate::rpc::caller::Caller;
 use crate::rpc::code::Code;
 use crate::rpc::{Missing, Target};
@@ -41,7 +42,7 @@ impl Service {
         caller: &Caller,
         target: Target<'_>,
         parts: &Parts,
-    ) -> Result<Subscription, Refusal> {
+    ) -> Result<(Subscription, Option<StreamSeen>), Refusal> {
         let scope = match target {
             Target::Global => Scope::Everything,
             Target::Agent(segment) => Scope::Agent(parse(segment)?),
@@ -49,13 +50,23 @@ impl Service {
         // An agent may leave or get another id in between; then what is there by now decides.
         for _ in 1..STREAM_OPENINGS_MAX {
             if let Opening::Open(events) = self.try_to_open(caller, &scope, parts).await? {
-                return Ok(events);
+                return Ok((events, self.record(caller, &scope, parts)));
             }
         }
         match self.try_to_open(caller, &scope, parts).await? {
-            Opening::Open(events) => Ok(events),
+            Opening::Open(events) => Ok((events, self.record(caller, &scope, parts))),
             Opening::Left(agent) => Err(gone(&agent)),
         }
+    }
+
+    fn record(&self, caller: &Caller, scope: &Scope, parts: &Parts) -> Option<StreamSeen> {
+        let recorder = self.rpc.recorder()?;
+        let agent = match scope {
+            Scope::Agent(agent) => Some(agent),
+            Scope::Everything => None,
+        };
+        let by = (caller.client.as_str(), caller.agent.as_ref());
+        Some(recorder.stream(by, agent, cursor(parts).unwrap_or_default()))
     }
 
     async fn try_to_open(

@@ -29,6 +29,17 @@ impl Records {
         config: &Config,
         logs: Logs,
     ) -> Result<Self, StoreError> {
+        Self::open_before(world, home, config, logs, None).await
+    }
+
+    /// The same, with somebody else who is told of events.
+    pub async fn open_before(
+        world: &World,
+        home: &Path,
+        config: &Config,
+        logs: Logs,
+        other: Option<Arc<dyn Audience>>,
+    ) -> Result<Self, StoreError> {
         let hub = Hub::new(Arc::clone(&world.clock));
         let options = Options {
             path: home.join(DATABASE),
@@ -42,7 +53,7 @@ impl Records {
             },
             interrupted: outcome::interrupted(),
         };
-        let audience = Everybody { hub: Arc::clone(&hub), logs: logs.clone() };
+        let audience = Everybody { hub: Arc::clone(&hub), logs: logs.clone(), other };
         let opened = Store::open(world, options, Arc::new(audience)).await?;
         // Whoever lived wrote their messages themselves; these are the server's own.
         for (agent, result) in &opened.results {
@@ -55,12 +66,16 @@ impl Records {
 struct Everybody {
     hub: Arc<Hub>,
     logs: Logs,
+    other: Option<Arc<dyn Audience>>,
 }
 
 impl Audience for Everybody {
     fn publish(&self, events: &[Committed]) {
         self.hub.publish(events);
         self.logs.publish(events);
+        if let Some(other) = &self.other {
+            other.publish(events);
+        }
         for committed in events {
             audit(&committed.event);
         }

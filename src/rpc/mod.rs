@@ -32,12 +32,14 @@ use wire::{Body, Entry, ErrorObject, Id, Params, Request};
 use crate::agent::{AgentHandle, outcome};
 use crate::id::AgentId;
 use crate::pool::{Pool, RestoreError};
+use crate::record::{CallSeen, Recorder};
 use crate::world::{Chance, Use};
 
 pub struct Rpc {
     pool: Arc<Pool>,
     chance: Arc<dyn Chance>,
     executing: Arc<Executing>,
+    recorder: Option<Recorder>,
 }
 
 impl std::fmt::Debug for Rpc {
@@ -109,7 +111,17 @@ type Outcome = Result<Box<RawValue>, ErrorObject>;
 
 impl Rpc {
     pub fn new(pool: Arc<Pool>, chance: Arc<dyn Chance>, executing_max: usize) -> Self {
-        Self { pool, chance, executing: Executing::new(executing_max) }
+        Self { pool, chance, executing: Executing::new(executing_max), recorder: None }
+    }
+
+    /// Has every call and stream recorded.
+    #[must_use]
+    pub fn recorded_by(self, recorder: Option<Recorder>) -> Self {
+        Self { recorder, ..self }
+    }
+
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
     }
 
     /// The agent that an `X-Nexus-Agent` header names, if it is one.
@@ -133,7 +145,10 @@ impl Rpc {
             Target::Global => None,
             Target::Agent(segment) => match self.find(segment).await {
                 Ok(agent) => Some(agent),
-                Err(missing) => return missing.reply(),
+                Err(missing) => {
+                    self.record_refused(caller, segment, body, &missing);
+                    return missing.reply();
+                }
             },
         };
         match wire::parse(body) {
@@ -246,6 +261,7 @@ impl Rpc {
         request: Request,
         method: Result<Method, ErrorObject>,
     ) -> Option<String> {
+        let seen = self.record(caller, agent.map(AgentHandle::id).as_ref(), &request);
         let Request { id, params, .. } = request;
         let patience = if id == Id::Null { Patience::Leaves } else { Patience::Waits };
         let call = Call { rpc: self, caller, place, patience };
@@ -253,9 +269,44 @@ impl Rpc {
             Ok(method) => self.guarded(method, call.dispatch(agent, method, params)).await,
             Err(error) => Err(error),
         };
+        if let Some(seen) = seen {
+            seen.answered(&outcome);
+        }
         match patience {
             Patience::Waits => Some(wire::answer(&id, &outcome)),
             Patience::Leaves => None,
+        }
+    }
+
+    fn record(
+        &self,
+        caller: &Caller,
+        agent: Option<&AgentId>,
+        request: &Request,
+    ) -> Option<CallSeen> {
+        let recorder = self.recorder.as_ref()?;
+        let mut params = request.params.named().cloned().unwrap_or_default();
+        if request.id == Id::Null && request.method == Method::Send.name() {
+            // Who notifies does not wait.
+            params.insert("wait".to_owned(), false.into());
+        }
+        let by = (caller.client.as_str(), caller.agent.as_ref());
+        Some(recorder.call(by, agent.map(AgentId::as_str), &request.method, params))
+    }
+
+    /// Records the calls of a body that was not looked at.
+    fn record_refused(&self, caller: &Caller, agent: &str, body: &[u8], missing: &Missing) {
+        let Some(recorder) = &self.recorder else { return };
+        let (http, code) = match missing {
+            Missing::Unknown(error) => (404, error.code),
+            Missing::Broken(error) => (500, error.code),
+            // The server ends, and the recording with it.
+            Missing::Stopping => return,
+        };
+        if let Ok(Body::One(Ok(request))) = wire::parse(body) {
+            let params = request.params.named().cloned().unwrap_or_default();
+            let by = (caller.client.as_str(), caller.agent.as_ref());
+            recorder.call(by, Some(agent), &request.method, params).refused(http, code);
         }
     }
 

@@ -35,6 +35,15 @@ pub enum Params {
     Positional,
 }
 
+impl Params {
+    pub fn named(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Named(params) => Some(params),
+            Self::Positional => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Id {

@@ -51,5 +51,5 @@ pub fn settings(home: &TempDir, mut config: Config, yolo: Yolo) -> Settings {
     let home = home.path().to_owned();
     let logs = LogSettings::in_home(&home);
     let (access, resume) = (Access::TokenHolders, Resume::WhenAsked);
-    Settings { config, home, access, yolo, resume, logs }
+    Settings { config, home, access, yolo, resume, logs, record: None }
 }

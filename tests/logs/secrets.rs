@@ -80,6 +80,7 @@ async fn the_traffic_is_in_the_raw_log_and_no_secret_is() {
         yolo: Yolo::Refused,
         resume: Resume::WhenAsked,
         logs: LogSettings { dir: dir.clone(), detail: Detail { verbose: false, raw: true } },
+        record: None,
     };
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");
     let token = server.token().expect("there is one").clone();

@@ -46,6 +46,7 @@ pub async fn start_with(change: impl FnOnce(&mut World, &mut Config)) -> Running
         yolo: Yolo::Refused,
         resume: Resume::WhenAsked,
         logs: LogSettings::in_home(&home.path().join("home")),
+        record: None,
     };
     let server = Server::bind(world.clone(), settings).await.expect("the server starts");
     let token = server.token().expect("it has a token").expose_secret().to_owned();

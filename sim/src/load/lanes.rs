@@ -209,7 +209,7 @@ fn settings(config: Config) -> Settings {
     let home = PathBuf::from(HOME);
     let logs = LogSettings::in_home(&home);
     let (access, resume) = (Access::TokenHolders, Resume::WhenAsked);
-    Settings { config, home, access, yolo: Yolo::Refused, resume, logs }
+    Settings { config, home, access, yolo: Yolo::Refused, resume, logs, record: None }
 }
 
 fn start(error: impl std::fmt::Display) -> LoadError {

@@ -27,6 +27,7 @@ use crate::scenario::{SERVER, Scenario, ServeFlag};
 /// Where the server finds its models with `wire = "script"`.
 pub const SCRIPT: &str = "/scenario.toml";
 
+
 /// What stays of a server when its process ends, and what is known of the process.
 pub struct ServerHost {
     seed: u64,
@@ -172,6 +173,7 @@ impl ServerHost {
                 dir: PathBuf::from(HOME).join("logs"),
                 detail: Detail { verbose: has(ServeFlag::Verbose), raw: has(ServeFlag::RawLog) },
             },
+            record: has(ServeFlag::Record).then(|| recording(self.process().starts)),
         })
     }
 
@@ -191,6 +193,16 @@ impl ServerHost {
             Arc::new(Watched::new(world.http, self.observed.clone(), self.transcript.clone()));
         World { http, ..world }
     }
+}
+
+/// Where `--record` of a scenario writes to. A recording replaces none, so each further start has a file
+/// of its own.
+fn recording(start: u64) -> PathBuf {
+    let name = match start {
+        1 => "recording.toml".to_owned(),
+        _ => format!("recording-{start}.toml"),
+    };
+    PathBuf::from(HOME).join(name)
 }
 
 /// What the server is started with: a scenario's programs are found unless it wants otherwise.

@@ -1,0 +1,308 @@
+//! A disk with somebody who looks on: what tools and prompts find on it, as they find it, and what the
+//! server itself leaves there. Nothing is changed. A file that is read is read once more for the
+//! recording, as long as there is room for it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+
+use super::note::{Found, Sighting, What};
+use super::{Recorder, temporary};
+use crate::limits::RECORD_FILE_BYTES_MAX;
+use crate::world::{Access, Dir, Entry, File, Fs, Kind, Stat};
+
+/// What of the server's own directory agents and their prompts see.
+const OF_HOME: [&str; 2] = ["NEXUS.md", "sessions"];
+/// How the files are called that are about to become others.
+const TEMPORARY: &str = ".nexus3-";
+
+pub(super) fn watched(
+    recorder: &Recorder,
+    inner: Arc<dyn Fs>,
+    home: &Path,
+    logs: &Path,
+) -> Arc<dyn Fs> {
+    let resolved = |path: &Path| inner.canonical(path).unwrap_or_else(|_| path.to_owned());
+    let (home, logs) = (resolved(home), resolved(logs));
+    let path = &recorder.shared.path;
+    let temp = path.file_name().map(|name| path.with_file_name(temporary(Path::new(name))));
+    let ours = std::iter::once(path.clone()).chain(temp).collect();
+    let eye = Arc::new(Eye { recorder: recorder.clone(), home, logs, ours });
+    Arc::new(WatchedFs { inner, eye })
+}
+
+/// Who looks on.
+struct Eye {
+    recorder: Recorder,
+    home: PathBuf,
+    logs: PathBuf,
+    /// The recording itself.
+    ours: Vec<PathBuf>,
+}
+
+impl Eye {
+    /// Whether a recording is about this path.
+    fn minds(&self, path: &Path) -> bool {
+        if !self.recorder.is_on() || path.starts_with(&self.logs) {
+            return false;
+        }
+        if self.ours.iter().any(|ours| ours == path) {
+            return false;
+        }
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        if name.is_some_and(|name| name.starts_with(TEMPORARY)) {
+            return false;
+        }
+        match path.strip_prefix(&self.home) {
+            Ok(inside) => OF_HOME.iter().any(|own| inside.starts_with(own)),
+            Err(_) => true,
+        }
+    }
+
+    fn saw(&self, path: PathBuf, found: Found, stat: &Stat) {
+        let is_partial = match found {
+            Found::Dir | Found::Link(_) | Found::File => true,
+            Found::Content(_) | Found::Nothing | Found::Ours => false,
+        };
+        // A session is only worth something whole.
+        let is_enough = !is_partial || (self.is_in_a_root(&path) && !path.starts_with(&self.home));
+        if is_enough && self.minds(&path) {
+            let (len, modified) = (stat.len, stat.modified);
+            self.recorder.note(What::File(Sighting { path, found, len, modified }));
+        }
+    }
+
+    fn is_in_a_root(&self, path: &Path) -> bool {
+        self.recorder.shared.roots.load().iter().any(|root| path.starts_with(root))
+    }
+
+    fn gone(&self, path: PathBuf) {
+        if self.minds(&path) {
+            let (found, len, modified) = (Found::Nothing, 0, Timestamp::UNIX_EPOCH);
+            self.recorder.note(What::File(Sighting { path, found, len, modified }));
+        }
+    }
+
+    /// Passes on a result, and that there is nothing where that is why it failed.
+    fn missed<T>(&self, path: &Path, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            self.gone(path.to_owned());
+        }
+        result
+    }
+}
+
+struct WatchedFs {
+    inner: Arc<dyn Fs>,
+    eye: Arc<Eye>,
+}
+
+impl Fs for WatchedFs {
+    fn dir(&self, path: &Path) -> io::Result<Arc<dyn Dir>> {
+        let inner = self.eye.missed(path, self.inner.dir(path))?;
+        let path = self.inner.canonical(path).unwrap_or_else(|_| path.to_owned());
+        if let Ok(stat) = inner.stat(Path::new(".")) {
+            self.eye.saw(path.clone(), Found::Dir, &stat);
+        }
+        Ok(Arc::new(WatchedDir { inner, path, eye: Arc::clone(&self.eye) }))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.eye.missed(path, self.inner.canonical(path))
+    }
+}
+
+struct WatchedDir {
+    inner: Arc<dyn Dir>,
+    path: PathBuf,
+    eye: Arc<Eye>,
+}
+
+impl WatchedDir {
+    fn at(&self, path: &Path) -> PathBuf {
+        if path == Path::new(".") { self.path.clone() } else { self.path.join(path) }
+    }
+
+    /// What there is without a look inside.
+    fn look(&self, path: &Path, stat: &Stat) {
+        let found = match stat.kind {
+            Kind::Dir => Found::Dir,
+            Kind::File => Found::File,
+            Kind::Link => match self.inner.read_link(path) {
+                Ok(target) => Found::Link(target),
+                Err(_) => return,
+            },
+            Kind::Other => return,
+        };
+        self.eye.saw(self.at(path), found, stat);
+    }
+
+    /// What the server has left there.
+    fn left(&self, path: &Path) {
+        if let Ok(stat) = self.inner.stat(path) {
+            self.eye.saw(self.at(path), Found::Ours, &stat);
+        }
+    }
+}
+
+impl Dir for WatchedDir {
+    fn dir(&self, path: &Path) -> io::Result<Arc<dyn Dir>> {
+        let inner = self.eye.missed(&self.at(path), self.inner.dir(path))?;
+        if let Ok(stat) = inner.stat(Path::new(".")) {
+            self.eye.saw(self.at(path), Found::Dir, &stat);
+        }
+        Ok(Arc::new(Self { inner, path: self.at(path), eye: Arc::clone(&self.eye) }))
+    }
+
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let inner = self.eye.missed(&self.at(path), self.inner.open(path, access))?;
+        let (is_read, is_written) = match access {
+            Access::Read | Access::Write => (false, false),
+            // What is new, or may be, has nothing to be kept but what the server writes.
+            Access::Create { .. } | Access::CreateNew { .. } => (true, true),
+        };
+        Ok(Arc::new(WatchedFile {
+            inner,
+            path: self.at(path),
+            eye: Arc::clone(&self.eye),
+            is_read: AtomicBool::new(is_read),
+            is_written: AtomicBool::new(is_written),
+        }))
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        let stat = self.eye.missed(&self.at(path), self.inner.stat(path))?;
+        self.look(path, &stat);
+        Ok(stat)
+    }
+
+    fn list(&self) -> io::Result<Vec<Entry>> {
+        let entries = self.inner.list()?;
+        if self.eye.is_in_a_root(&self.path) && self.eye.minds(&self.path) {
+            for entry in &entries {
+                let name = Path::new(&entry.name);
+                if let Ok(stat) = self.inner.stat(name) {
+                    self.look(name, &stat);
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.inner.read_link(path)
+    }
+
+    fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.inner.make_dir(path, mode)?;
+        self.left(path);
+        Ok(())
+    }
+
+    fn make_link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        self.inner.make_link(path, target)?;
+        self.left(path);
+        Ok(())
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.inner.set_mode(path, mode)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)?;
+        self.left(to);
+        self.eye.gone(self.at(from));
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_dir(path)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+}
+
+struct WatchedFile {
+    inner: Arc<dyn File>,
+    path: PathBuf,
+    eye: Arc<Eye>,
+    /// Whether its content is known, or nobody's business.
+    is_read: AtomicBool,
+    is_written: AtomicBool,
+}
+
+impl WatchedFile {
+    /// Keeps what is in it before anything is done to it.
+    fn keep(&self) {
+        if self.is_read.swap(true, Ordering::Relaxed) || !self.eye.minds(&self.path) {
+            return;
+        }
+        let Ok(stat) = self.inner.stat() else { return };
+        let fits = stat.len <= RECORD_FILE_BYTES_MAX as u64;
+        let kept = fits && self.eye.recorder.keeps(usize::try_from(stat.len).unwrap_or(usize::MAX));
+        let content = kept.then(|| self.inner.read_all(RECORD_FILE_BYTES_MAX as u64));
+        let found = match content {
+            Some(Ok(content)) => Found::Content(content),
+            Some(Err(_)) | None => Found::File,
+        };
+        self.eye.saw(self.path.clone(), found, &stat);
+    }
+
+    fn written(&self) {
+        self.is_written.store(true, Ordering::Relaxed);
+    }
+}
+
+impl File for WatchedFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.keep();
+        self.inner.read_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.keep();
+        self.written();
+        self.inner.write_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.keep();
+        self.written();
+        self.inner.set_len(len)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        self.inner.stat()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn try_lock(&self) -> io::Result<()> {
+        self.inner.try_lock()
+    }
+}
+
+impl Drop for WatchedFile {
+    fn drop(&mut self) {
+        if self.is_written.load(Ordering::Relaxed)
+            && self.eye.minds(&self.path)
+            && let Ok(stat) = self.inner.stat()
+        {
+            self.eye.saw(self.path.clone(), Found::Ours, &stat);
+        }
+    }
+}

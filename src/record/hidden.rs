@@ -1,0 +1,166 @@
+//! What a recording must not say: secrets, and where on this machine everything lies. The server's
+//! working directory and home become those of a scenario, in paths and in texts.
+//! Pure but for its making.
+
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+
+use super::Setting;
+use crate::provider::Secrets;
+use crate::world::World;
+
+/// Where things lie in a scenario.
+pub(super) const PROJECT: &str = "/project";
+const HOME: &str = "/home/nexus/.nexus3";
+const USER: &str = "/home/nexus";
+
+/// How the names of variables end whose values nobody shows.
+const SECRET_NAMES: [&str; 6] =
+    ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS", "_CANARY"];
+
+#[derive(Clone, Debug)]
+pub(super) struct Hidden {
+    secrets: Secrets,
+    /// Places of this machine with those of the scenario, the innermost first.
+    places: Vec<(String, &'static str)>,
+}
+
+impl Hidden {
+    pub(super) fn new(world: &World, secrets: &Secrets, setting: &Setting) -> Self {
+        let variables = world.environment.vars().into_iter();
+        let secret =
+            variables.filter(|(name, _)| SECRET_NAMES.iter().any(|end| name.ends_with(end)));
+        let secrets = secrets.and(secret.map(|(_, value)| SecretString::from(value)));
+        let resolved = |path: &PathBuf| world.fs.canonical(path).ok();
+        let user = world.environment.home_dir();
+        let given = world.environment.current_dir().ok();
+        let places = [
+            (Some(setting.cwd.clone()), PROJECT),
+            (given, PROJECT),
+            (resolved(&setting.home), HOME),
+            (Some(setting.home.clone()), HOME),
+            (user.as_ref().and_then(resolved), USER),
+            (user, USER),
+        ];
+        Self::of(secrets, places.into_iter().filter_map(|(path, place)| Some((path?, place))))
+    }
+
+    pub(super) fn of(
+        secrets: Secrets,
+        places: impl Iterator<Item = (PathBuf, &'static str)>,
+    ) -> Self {
+        // The root of the disk stands for itself.
+        let named = places.filter(|(path, _)| path.parent().is_some());
+        let mut places: Vec<_> =
+            named.map(|(path, place)| (path.to_string_lossy().into_owned(), place)).collect();
+        places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+        places.dedup();
+        Self { secrets, places }
+    }
+
+    pub(super) fn text(&self, text: &str) -> String {
+        let mut text = self.secrets.hide(text);
+        for (path, place) in &self.places {
+            text = replaced(&text, path, place);
+        }
+        text
+    }
+
+    /// Texts that are one text to whoever reads them, in pieces. Where a secret lies across them they
+    /// become one.
+    pub(super) fn pieces(&self, pieces: &[String]) -> Vec<String> {
+        let apart: Vec<String> = pieces.iter().map(|piece| self.text(piece)).collect();
+        let whole = self.text(&pieces.concat());
+        if apart.concat() == whole { apart } else { vec![whole] }
+    }
+
+    pub(super) fn path(&self, path: &Path) -> String {
+        self.text(&path.to_string_lossy())
+    }
+
+    pub(super) fn value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.text(text).into(),
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(members) => Value::Object(self.members(members)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        }
+    }
+
+    pub(super) fn members(&self, members: &Map<String, Value>) -> Map<String, Value> {
+        let hide = |(name, value): (&String, &Value)| (self.text(name), self.value(value));
+        members.iter().map(hide).collect()
+    }
+
+    /// Whether a directory lies around the server's own, and so is no part of the scenario.
+    pub(super) fn is_around(&self, path: &Path) -> bool {
+        self.places.iter().any(|(place, _)| Path::new(place).starts_with(path))
+    }
+}
+
+/// Puts `place` where `path` stands as a whole path or the beginning of one.
+fn replaced(text: &str, path: &str, place: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, _) in text.match_indices(path) {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + path.len()..].chars();
+        let in_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let goes_on = match after.next() {
+            Some('.') => after.next().is_some_and(in_name),
+            next => next.is_some_and(in_name),
+        };
+        let is_inner = before.is_some_and(|c| in_name(c) || c == '.');
+        if at >= from && !goes_on && !is_inner {
+            written.push_str(&text[from..at]);
+            written.push_str(place);
+            from = at + path.len();
+        }
+    }
+    written.push_str(&text[from..]);
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden() -> Hidden {
+        let secrets = Secrets::default().and([SecretString::from("sk-canary-0123456789")]);
+        let places =
+            [("/home/me", USER), ("/home/me/work", PROJECT), ("/home/me/.nexus3", HOME), ("/", "")];
+        Hidden::of(secrets, places.map(|(path, place)| (path.into(), place)).into_iter())
+    }
+
+    #[test]
+    fn places_of_this_machine_become_those_of_a_scenario() {
+        let hidden = hidden();
+        let text =
+            "read /home/me/work/a.txt, '/home/me/work'. /home/me/workshop /home/me/.nexus3/x";
+        assert_eq!(
+            hidden.text(text),
+            "read /project/a.txt, '/project'. /home/nexus/workshop /home/nexus/.nexus3/x"
+        );
+        assert_eq!(
+            hidden.text("/x/home/me/work /home/me/work.d"),
+            "/x/home/me/work /home/nexus/work.d"
+        );
+        assert_eq!(hidden.path(Path::new("/etc/hosts")), "/etc/hosts");
+        assert!(
+            hidden.is_around(Path::new("/home")) && !hidden.is_around(Path::new("/home/me/work/a"))
+        );
+    }
+
+    #[test]
+    fn a_secret_is_hidden_in_names_and_across_pieces() {
+        let hidden = hidden();
+        let pieces = ["It is sk-can", "ary-0123456789", "."].map(str::to_owned);
+        assert_eq!(hidden.pieces(&pieces), ["It is [redacted]."]);
+        let plain = ["In /home/", "you"].map(str::to_owned);
+        assert_eq!(hidden.pieces(&plain), plain);
+        let value = serde_json::json!({ "sk-canary-0123456789": ["a sk-canary-0123456789"] });
+        assert_eq!(hidden.value(&value), serde_json::json!({ "[redacted]": ["a [redacted]"] }));
+    }
+}

@@ -1,0 +1,367 @@
+//! What clients did, as steps: each waits for what it came after.
+//!
+//! A call that was still open when the next step began goes on in the background. A step that came after
+//! an event waits for that event, one that came after the end of another call for that end; the time
+//! that it came later is slept before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::expected::{self, plain, plain_members};
+use super::order::{Mark, Moment, Order, rounded};
+use crate::provider::script::Time;
+use crate::record::form::{Confirm, File, Files, Step, Yes};
+use crate::record::hidden::Hidden;
+use crate::record::note::{Call, CallEnd, Client, Number, Stream};
+
+/// A shorter pause tells nothing while nobody works, since it is a program's and not a person's.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// And while somebody works, since a network takes as long.
+const PAUSE_AT_WORK_MIN: Duration = Duration::from_millis(100);
+/// What is closer together happened at once.
+const DELAY_MIN: Duration = Duration::from_millis(10);
+/// The hosts of a scenario that are no clients.
+const TAKEN: [&str; 2] = ["server", "model"];
+
+#[derive(Debug, Default)]
+pub(super) struct Acts {
+    /// In their order.
+    list: Vec<Act>,
+    calls: BTreeMap<Number, u64>,
+    streams: BTreeMap<Number, Open>,
+    /// How many hosts there are besides those that are called as their clients.
+    others: u64,
+    /// What ends from then on ends with the server.
+    is_stopped: bool,
+}
+
+/// An open stream and the host that reads it.
+#[derive(Debug)]
+struct Open {
+    client: Client,
+    host: Host,
+}
+
+#[derive(Debug)]
+struct Act {
+    began: Moment,
+    /// None while it is open.
+    ended: Option<Moment>,
+    /// Whether somebody was in a turn when it began.
+    at_work: bool,
+    host: Host,
+    client: Client,
+    step: Step,
+}
+
+/// Who plays a step: the client itself, or somebody in its name, whose connections end apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Host {
+    Own,
+    Other(u64),
+}
+
+impl Acts {
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn call(
+        &mut self,
+        number: Number,
+        moment: Moment,
+        call: &Call,
+        order: &Order,
+        hidden: &Hidden,
+    ) {
+        let params = hidden.members(&call.params);
+        let agent = call.agent.as_deref().map(|agent| plain(&hidden.text(agent)));
+        let asked = call.params.get("confirm_id").and_then(Value::as_str);
+        let asked = asked.filter(|_| call.method == "confirm");
+        let step = match asked.and_then(|id| order.confirmation(id)) {
+            Some(asked) => {
+                let waited = moment.at.saturating_sub(asked.at);
+                Step {
+                    confirm: Some(Confirm {
+                        tool: plain(&asked.tool),
+                        decision: plain(params["decision"].as_str().unwrap_or_default()),
+                        agent: agent.unwrap_or_default(),
+                        delay: (waited >= DELAY_MIN).then(|| Time(rounded(waited))),
+                    }),
+                    ..Step::default()
+                }
+            }
+            None => Step {
+                call: Some(plain(&hidden.text(&call.method))),
+                agent,
+                params: plain_members(&params),
+                ..Step::default()
+            },
+        };
+        self.calls.insert(number, moment.place);
+        let at_work = order.is_running();
+        self.list.push(Act { ended: None, at_work, ..Act::at_once(moment, &call.by, step) });
+    }
+
+    pub(super) fn ended(&mut self, number: Number, moment: Moment, end: &CallEnd, hidden: &Hidden) {
+        let Some(place) = self.calls.remove(&number) else { return };
+        let left = matches!(end, CallEnd::Left);
+        if left && self.is_stopped {
+            return;
+        }
+        let host = if left { self.other() } else { Host::Own };
+        let Some(act) = self.list.iter_mut().rev().find(|act| act.began.place == place) else {
+            return;
+        };
+        act.ended = Some(moment);
+        match end {
+            CallEnd::Result(result) => expected::of_result(&mut act.step, result, hidden),
+            CallEnd::Error(error) => {
+                act.step.expect_error = Map::from_iter([("code".to_owned(), error.code.into())]);
+            }
+            CallEnd::Refused { http, code } => {
+                act.step.expect_http = Some(*http);
+                act.step.expect_error = Map::from_iter([("code".to_owned(), (*code).into())]);
+            }
+            CallEnd::Left => {
+                act.host = host;
+                let client = act.client.clone();
+                let step = Step { disconnect: Some(Yes), ..Step::default() };
+                self.list.push(Act { host, at_work: true, ..Act::at_once(moment, &client, step) });
+            }
+        }
+    }
+
+    pub(super) fn opened(
+        &mut self,
+        number: Number,
+        moment: Moment,
+        stream: &Stream,
+        hidden: &Hidden,
+    ) {
+        let Stream { by, agent, after } = stream;
+        // Closing one stream closes all of a host.
+        let is_taken = |open: &Open| open.client.name == by.name && open.host == Host::Own;
+        let host = if self.streams.values().any(is_taken) { self.other() } else { Host::Own };
+        let mut watch = Map::new();
+        if let Some(agent) = agent {
+            watch.insert("agent".to_owned(), plain(&hidden.text(agent)).into());
+        }
+        if let Some(after) = after {
+            watch.insert("after".to_owned(), (*after).into());
+        }
+        let step = Step { watch: Some(watch), ..Step::default() };
+        self.list.push(Act { host, ..Act::at_once(moment, by, step) });
+        self.streams.insert(number, Open { client: by.clone(), host });
+    }
+
+    pub(super) fn closed(&mut self, number: Number, moment: Moment) {
+        let Some(Open { client, host }) = self.streams.remove(&number) else { return };
+        if self.is_stopped {
+            return;
+        }
+        let client = Client { acting_as: None, ..client };
+        let step = Step { unwatch: Some(Yes), ..Step::default() };
+        self.list.push(Act { host, ..Act::at_once(moment, &client, step) });
+    }
+
+    /// A signal asks the server to stop.
+    pub(super) fn stopped(&mut self, moment: Moment, at_work: bool) {
+        self.is_stopped = true;
+        let client = Client { name: "operator".to_owned(), acting_as: None };
+        let step = Step { stop: Some("SIGTERM"), ..Step::default() };
+        self.list.push(Act { at_work, ..Act::at_once(moment, &client, step) });
+    }
+
+    /// Somebody other than the server and its programs has changed a file.
+    pub(super) fn changed(&mut self, moment: Moment, path: String, file: File) {
+        let name = "editor".to_owned();
+        let client = Client { name, acting_as: None };
+        let file = match file {
+            File::Text(text) => File::Text(plain(&text)),
+            other => other,
+        };
+        let step = Step { files: Files::from([(path, file)]), ..Step::default() };
+        self.list.push(Act::at_once(moment, &client, step));
+        self.list.sort_by_key(|act| act.began);
+    }
+
+    fn other(&mut self) -> Host {
+        self.others += 1;
+        Host::Other(self.others)
+    }
+
+    /// The steps as a file has them.
+    pub(super) fn steps(&self, order: &Order) -> Vec<Step> {
+        let triggers = self.triggers(order);
+        let ends = triggers.iter().filter_map(|trigger| match trigger.since {
+            Since::End(of) => Some(of),
+            Since::Before | Since::Event(_) => None,
+        });
+        let named: BTreeSet<usize> = ends.collect();
+        let mut steps = Vec::new();
+        for (index, act) in self.list.iter().enumerate() {
+            let mut step = act.step.clone();
+            act.played_by(&mut step);
+            step.name = named.contains(&index).then(|| name(index));
+            step.background = self.goes_on(index).then_some(Yes);
+            if step.confirm.is_none() {
+                steps.extend(triggers[index].set(&mut step));
+            }
+            steps.push(step);
+        }
+        steps
+    }
+
+    /// Whether something was done before an act had ended.
+    fn goes_on(&self, index: usize) -> bool {
+        let act = &self.list[index];
+        match self.list.get(index + 1) {
+            Some(next) => act.is_open_at(next.began),
+            None => act.ended.is_none(),
+        }
+    }
+
+    /// After what each act began.
+    fn triggers(&self, order: &Order) -> Vec<Trigger> {
+        let ends = self.list.iter().enumerate();
+        let mut ends: Vec<_> = ends.filter_map(|(of, act)| Some((act.ended?, of))).collect();
+        ends.sort_unstable();
+        let mut over = 0;
+        let trigger = |(index, act): (usize, &Act)| {
+            while ends.get(over).is_some_and(|(ended, _)| *ended < act.began) {
+                over += 1;
+            }
+            let last_end = over.checked_sub(1).map(|last| ends[last]);
+            let busy = act.at_work || over < index;
+            self.trigger(index, last_end, busy, order)
+        };
+        self.list.iter().enumerate().map(trigger).collect()
+    }
+
+    /// After what an act began: `last_end` is the last act that had ended before, `busy` whether anybody
+    /// was still at something.
+    fn trigger(
+        &self,
+        index: usize,
+        last_end: Option<(Moment, usize)>,
+        busy: bool,
+        order: &Order,
+    ) -> Trigger {
+        let act = &self.list[index];
+        let Some(previous) = index.checked_sub(1).map(|index| &self.list[index]) else {
+            return Trigger { since: Since::Before, pause: None };
+        };
+        // What the step before waits for in any case.
+        let implied = if previous.is_open_at(act.began) {
+            previous.began
+        } else {
+            previous.ended.unwrap_or(previous.began)
+        };
+        let (mut since, mut from) = match last_end {
+            Some((ended, of)) if ended > implied => (Since::End(of), ended),
+            Some(_) | None => (Since::Before, implied),
+        };
+        if let Some((moment, mark)) = order.event_between(from.place + 1, act.began.place) {
+            (since, from) = (Since::Event(mark.clone()), moment);
+        }
+        let pause = act.began.at.saturating_sub(from.at);
+        let least = if busy { PAUSE_AT_WORK_MIN } else { PAUSE_MIN };
+        Trigger { since, pause: (pause >= least).then(|| rounded(pause)) }
+    }
+}
+
+/// What the act of this place is called.
+fn name(index: usize) -> String {
+    format!("call {}", index + 1)
+}
+
+struct Trigger {
+    since: Since,
+    pause: Option<Duration>,
+}
+
+impl Trigger {
+    /// Has a step wait, for itself or in a step before it.
+    fn set(&self, step: &mut Step) -> Option<Step> {
+        let pause = match (&self.since, &self.pause) {
+            (_, Some(pause)) => Some(*pause),
+            // In a call of its own the agent is the one that is called.
+            (Since::Event(mark), None) if step.agent.is_some() && step.agent != mark.agent => {
+                Some(Duration::ZERO)
+            }
+            (Since::Event(_) | Since::Before | Since::End(_), None) => None,
+        };
+        let mut sleep = pause.map(|pause| Step {
+            client: step.client.clone(),
+            sleep: Some(Time(pause)),
+            ..Step::default()
+        });
+        let waiting = sleep.as_mut().unwrap_or(step);
+        match &self.since {
+            Since::Before => {}
+            Since::End(of) => waiting.after = Some(name(*of)),
+            Since::Event(mark) => mark.set(waiting),
+        }
+        sleep
+    }
+}
+
+/// What a step waits for.
+enum Since {
+    /// The step before, as every step does.
+    Before,
+    /// The end of this act.
+    End(usize),
+    Event(Mark),
+}
+
+impl Mark {
+    fn set(&self, step: &mut Step) {
+        step.on = Some(format!("event:{}", self.name));
+        if let Some(agent) = &self.agent {
+            step.agent = Some(agent.clone());
+        }
+        step.nth = (self.nth > 1).then_some(self.nth);
+    }
+}
+
+impl Act {
+    /// One that is over as soon as it is begun, by the client itself.
+    fn at_once(moment: Moment, client: &Client, step: Step) -> Self {
+        let (began, ended, client) = (moment, Some(moment), client.clone());
+        Self { began, ended, at_work: false, host: Host::Own, client, step }
+    }
+
+    fn is_open_at(&self, moment: Moment) -> bool {
+        self.ended.is_none_or(|ended| ended > moment)
+    }
+
+    fn played_by(&self, step: &mut Step) {
+        let Client { name, acting_as } = &self.client;
+        let in_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let own: String = name.chars().map(|c| if in_host(c) { c } else { '-' }).collect();
+        let host = match self.host {
+            Host::Own if TAKEN.contains(&own.as_str()) => format!("{own}-client"),
+            Host::Own => own,
+            Host::Other(number) => format!("{own}-{number}"),
+        };
+        let speaks = step.call.is_some() || step.watch.is_some() || step.confirm.is_some();
+        if speaks && host != *name {
+            step.headers.insert("x-nexus-client".to_owned(), plain(name));
+        }
+        if let Some(agent) = acting_as.as_ref().filter(|_| speaks) {
+            step.headers.insert("x-nexus-agent".to_owned(), agent.to_string());
+        }
+        step.client = Some(host);
+    }
+}
+
+/// The parts of a result that say the same in every run.
+pub(super) fn only(result: &Value, keys: &[&str]) -> Value {
+    let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), result.get(*key)?.clone())));
+    let kept: Map<String, Value> = kept.collect();
+    json!(kept)
+}

@@ -1,0 +1,183 @@
+//! What was on the disk, and who changed it: what is older than the recording was there before; what
+//! changed while a program ran is that program's doing; the rest is somebody else's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::runs::Runs;
+use crate::record::form::{File, Files, Yes};
+use crate::record::hidden::{Hidden, PROJECT};
+use crate::record::note::{Found, Sighting};
+
+#[derive(Debug)]
+pub(super) struct Disk {
+    began: Timestamp,
+    /// What was there before.
+    pub(super) first: Files,
+    known: BTreeMap<PathBuf, Known>,
+}
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// In the state of this time and length, and whether its content was seen.
+    File {
+        modified: Timestamp,
+        len: u64,
+        is_whole: bool,
+    },
+    /// A directory or a link.
+    Other,
+    Nothing,
+}
+
+/// What stands in files that nobody read.
+const UNREAD: &str = " ";
+/// A configuration of a project is read by the server of a replay, and has taken effect already.
+const CONFIGURATION: &str = ".nexus3/config.json";
+
+impl Disk {
+    pub(super) fn new(began: Timestamp) -> Self {
+        Self { began, first: Files::new(), known: BTreeMap::new() }
+    }
+
+    /// Takes in what was seen. Returns what somebody else has changed, and when.
+    pub(super) fn saw(
+        &mut self,
+        sighting: Sighting,
+        runs: &mut Runs,
+        hidden: &Hidden,
+    ) -> Option<(Duration, String, File)> {
+        let Sighting { path, found, len, modified } = sighting;
+        let known = self.known.get(&path).copied();
+        let name = hidden.path(&path);
+        let now = match &found {
+            Found::Content(_) => Known::File { modified, len, is_whole: true },
+            Found::File | Found::Ours => {
+                let is_same = matches!(known, Some(Known::File { modified: at, len: long, .. })
+                    if at == modified && long == len);
+                if is_same && found == Found::File {
+                    return None;
+                }
+                Known::File { modified, len, is_whole: found == Found::Ours }
+            }
+            Found::Dir | Found::Link(_) => Known::Other,
+            Found::Nothing => Known::Nothing,
+        };
+        self.known.insert(path.clone(), now);
+        let file = match (known, &found) {
+            (_, Found::Ours) | (None | Some(Known::Nothing), Found::Nothing) => return None,
+            (Some(before), _) if before == now => return None,
+            (Some(_), Found::Nothing) => {
+                // When it went is not known; who may have removed it is.
+                if let Some(writes) = runs.last() {
+                    writes.insert(name, File::Remove { remove: Yes });
+                }
+                return None;
+            }
+            (_, Found::Dir) if name == PROJECT || hidden.is_around(&path) => return None,
+            (_, found) => file(&path, found, len, hidden),
+        };
+        // The same state, of which more is known now, was put down already.
+        if let (Some(Known::File { modified: at, len: long, is_whole: false }), Known::File { .. }) =
+            (known, now)
+            && (at, long) == (modified, len)
+        {
+            return self.completed(name, file, runs, modified);
+        }
+        self.changed(known, name, file, runs, modified)
+    }
+
+    /// Puts the content of a file where the file was put down without.
+    fn completed(
+        &mut self,
+        name: String,
+        file: File,
+        runs: &mut Runs,
+        modified: Timestamp,
+    ) -> Option<(Duration, String, File)> {
+        if let Some(first) = self.first.get_mut(&name) {
+            *first = file;
+            return None;
+        }
+        if let Some(writes) = runs.author(modified) {
+            writes.insert(name, file);
+            return None;
+        }
+        Some((self.since(modified), name, file))
+    }
+
+    fn changed(
+        &mut self,
+        known: Option<Known>,
+        name: String,
+        file: File,
+        runs: &mut Runs,
+        modified: Timestamp,
+    ) -> Option<(Duration, String, File)> {
+        let is_file = !matches!(file, File::Dir { .. } | File::Symlink { .. });
+        if known.is_none() && (modified <= self.began || !is_file && runs.author(modified).is_none())
+        {
+            self.first.insert(name, file);
+            return None;
+        }
+        if let Some(writes) = runs.author(modified) {
+            writes.insert(name, file);
+            return None;
+        }
+        Some((self.since(modified), name, file))
+    }
+
+    fn since(&self, modified: Timestamp) -> Duration {
+        Duration::try_from(modified.duration_since(self.began)).unwrap_or_default()
+    }
+}
+
+fn file(path: &Path, found: &Found, len: u64, hidden: &Hidden) -> File {
+    match found {
+        Found::Dir => File::Dir { dir: Yes },
+        Found::Link(target) => File::Symlink { symlink: hidden.path(target) },
+        Found::Content(content) => match str::from_utf8(content) {
+            Ok(text) => File::Text(hidden.text(text)),
+            Err(_) => File::Base64 { base64: base64(content) },
+        },
+        Found::File if path.ends_with(CONFIGURATION) => File::Text("{}".to_owned()),
+        Found::File if len == 0 => File::Text(String::new()),
+        Found::File => File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX) },
+        Found::Nothing | Found::Ours => File::Remove { remove: Yes },
+    }
+}
+
+/// A scenario's files are no longer.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The standard alphabet with padding.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let index = (bits >> (18 - 6 * place)) & 63;
+            let is_filled = place <= group.len();
+            let digit = char::from(ALPHABET[index as usize]);
+            text.push(if is_filled { digit } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_has_padding() {
+        let written = [&b""[..], b"a", b"ab", b"abc", &[0xfb, 0xff]].map(base64);
+        assert_eq!(written, ["", "YQ==", "YWI=", "YWJj", "+/8="]);
+    }
+}

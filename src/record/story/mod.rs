@@ -1,0 +1,166 @@
+//! Notes to a scenario: what happened becomes what a file says, part by part.
+//! Pure: it never waits, and time is what the notes say.
+
+mod acts; // what clients did
+mod answers; // what models said
+mod config; // what the server was configured with
+mod disk; // what was there, and who changed it
+mod expected; // what answers a replay must give
+mod order; // what happened after what
+mod runs; // what programs did
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use self::acts::Acts;
+use self::answers::Answers;
+use self::disk::Disk;
+use self::order::Order;
+use self::runs::Runs;
+use super::Setting;
+use super::hidden::Hidden;
+use super::note::{Note, What};
+use super::text::Text;
+use crate::provider::script::Time;
+
+/// What a recording has come to.
+#[derive(Debug)]
+pub(super) struct Story {
+    hidden: Hidden,
+    flags: Vec<&'static str>,
+    config: Map<String, Value>,
+    order: Order,
+    acts: Acts,
+    answers: Answers,
+    runs: Runs,
+    disk: Disk,
+    /// How much it holds, roughly.
+    pub(super) bytes: usize,
+}
+
+/// Whether there is more to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    GoesOn,
+    /// The server has ended.
+    Whole,
+    /// More happened than was written down.
+    Cut,
+}
+
+impl Story {
+    pub(super) fn new(hidden: Hidden, setting: Setting, now: Timestamp) -> Self {
+        let Setting { flags, config, found, .. } = setting;
+        Self {
+            config: hidden.members(&config::written(&config, found.as_ref())),
+            hidden,
+            flags,
+            order: Order::default(),
+            acts: Acts::default(),
+            answers: Answers::default(),
+            runs: Runs::default(),
+            disk: Disk::new(now),
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn on(&mut self, note: Note) {
+        self.bytes = self.bytes.saturating_add(note.bytes());
+        let Note { at, what } = note;
+        let hidden = &self.hidden;
+        match what {
+            What::CallBegan(number, call) => {
+                let moment = self.order.begins(at);
+                self.acts.call(number, moment, &call, &self.order, hidden);
+            }
+            What::CallEnded(number, end) => {
+                let moment = self.order.ends(at);
+                self.acts.ended(number, moment, &end, hidden);
+            }
+            What::StreamOpened(number, stream) => {
+                let moment = self.order.begins(at);
+                self.acts.opened(number, moment, &stream, hidden);
+            }
+            What::StreamClosed(number) => {
+                let moment = self.order.begins(at);
+                self.acts.closed(number, moment);
+            }
+            What::Event(event) => self.order.event(at, &event),
+            What::Asked(number, agent, view) => {
+                self.answers.asked(number, agent.as_str(), view, hidden);
+            }
+            What::Answered(number, answer) => self.answers.answered(number, &answer, hidden),
+            What::ProgramStarted(number, words, now) => {
+                self.runs.started(number, &words, now, hidden);
+            }
+            What::ProgramEnded(number, ran) => self.runs.ended(number, &ran, hidden),
+            What::Stops => {
+                let moment = self.order.begins(at);
+                self.acts.stopped(moment, self.order.is_running());
+            }
+            What::File(sighting) => {
+                let change = self.disk.saw(sighting, &mut self.runs, hidden);
+                if let Some((since, path, file)) = change {
+                    self.acts.changed(self.order.at(since), path, file);
+                }
+            }
+        }
+    }
+
+    /// The whole file.
+    pub(super) fn text(&self, state: State) -> String {
+        let mut text = Text::default();
+        text.comment(&format!(
+            "Recorded by nexus3 {}. `nexus3-sim run FILE --bless` replays it, tells where it parts from \
+             what happened, and else keeps how it went.",
+            env!("CARGO_PKG_VERSION")
+        ));
+        match state {
+            State::GoesOn => text.comment("The server was still running."),
+            State::Whole => {}
+            State::Cut => text.comment("It is cut here: more happened than a recording holds."),
+        }
+        let lasted = self.order.last();
+        text.value("schema", &1.into());
+        text.value("about", &self.about().into());
+        let minutes = (lasted.as_secs() * 2).div_ceil(60);
+        let limit = Time(Duration::from_mins(minutes) + SPARE).to_string();
+        text.value("limit", &limit.into());
+        if !self.flags.is_empty() {
+            text.value("serve", &self.flags.clone().into());
+        }
+        text.table("config", &self.config);
+        text.table("files", &self.disk.first);
+        for model in self.answers.written() {
+            text.item("model", &model);
+        }
+        for program in self.runs.written() {
+            text.item("program", program);
+        }
+        for step in self.acts.steps(&self.order) {
+            text.item("step", &step);
+        }
+        text.into_string()
+    }
+
+    fn about(&self) -> String {
+        let count = |number: usize, what: &str| {
+            let s = if number == 1 { "" } else { "s" };
+            format!("{number} {what}{s}")
+        };
+        format!(
+            "A recorded session: {} by clients, {} of models.",
+            count(self.acts.len(), "step"),
+            count(self.answers.len(), "answer"),
+        )
+    }
+}
+
+/// What a replay may take longer than the session: latencies of its network, and a calm end.
+const SPARE: Duration = Duration::from_mins(30);
+
+#[cfg(test)]
+#[path = "story_tests.rs"]
+mod tests;

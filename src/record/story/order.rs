@@ -1,0 +1,128 @@
+//! What happened after what: every beginning, end and event has its place in one order, and the events
+//! their count, by which a replay knows them again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use crate::id::ConfirmId;
+use crate::limits::RECORD_MOMENTS_MAX;
+use crate::record::note::{Event, Meaning};
+
+/// A place in the order, and in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment {
+    pub(super) place: u64,
+    pub(super) at: Duration,
+}
+
+/// An event, as `on` of a step names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) name: &'static str,
+    pub(super) agent: Option<String>,
+    pub(super) nth: u64,
+}
+
+/// A confirmation that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) tool: String,
+    pub(super) at: Duration,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    next: u64,
+    last: Duration,
+    counts: BTreeMap<(&'static str, Option<String>), u64>,
+    /// Events by their place, since a step may have to name one; the oldest are forgotten.
+    marks: BTreeMap<u64, (Duration, Mark)>,
+    /// The newest moments, for what is noticed only later.
+    moments: VecDeque<Moment>,
+    /// Who is in a turn.
+    running: BTreeSet<String>,
+    confirmations: BTreeMap<ConfirmId, Asked>,
+}
+
+/// Places lie apart, so that what is noticed later finds one between them.
+const APART: u64 = 2;
+
+impl Order {
+    pub(super) fn begins(&mut self, at: Duration) -> Moment {
+        self.step(at)
+    }
+
+    pub(super) fn ends(&mut self, at: Duration) -> Moment {
+        self.step(at)
+    }
+
+    pub(super) fn event(&mut self, at: Duration, event: &Event) {
+        let moment = self.step(at);
+        let agent = event.agent.as_ref().map(ToString::to_string);
+        let count = self.counts.entry((event.name, agent.clone())).or_default();
+        *count += 1;
+        let mark = Mark { name: event.name, agent: agent.clone(), nth: *count };
+        self.marks.insert(moment.place, (at, mark));
+        if self.marks.len() > RECORD_MOMENTS_MAX {
+            self.marks.pop_first();
+        }
+        match (&event.meaning, agent) {
+            (Meaning::TurnStarted, Some(agent)) => {
+                self.running.insert(agent);
+            }
+            (Meaning::TurnEnded, Some(agent)) => {
+                self.running.remove(&agent);
+            }
+            (Meaning::Asks { confirm_id, tool }, _) => {
+                let asked = Asked { tool: tool.clone(), at };
+                self.confirmations.insert(confirm_id.clone(), asked);
+                if self.confirmations.len() > RECORD_MOMENTS_MAX {
+                    self.confirmations.pop_first();
+                }
+            }
+            (Meaning::None | Meaning::TurnStarted | Meaning::TurnEnded, _) => {}
+        }
+    }
+
+    fn step(&mut self, at: Duration) -> Moment {
+        self.next += APART;
+        self.last = self.last.max(at);
+        let moment = Moment { place: self.next, at };
+        self.moments.push_back(moment);
+        if self.moments.len() > RECORD_MOMENTS_MAX {
+            self.moments.pop_front();
+        }
+        moment
+    }
+
+    /// The moment of something that is noticed only now: right after what happened before it.
+    pub(super) fn at(&self, since: Duration) -> Moment {
+        let before = self.moments.iter().rev().find(|moment| moment.at <= since);
+        Moment { place: before.map_or(1, |moment| moment.place + 1), at: since }
+    }
+
+    /// The last event between two places.
+    pub(super) fn event_between(&self, from: u64, to: u64) -> Option<(Moment, &Mark)> {
+        let (place, (at, mark)) = self.marks.range(from..to).next_back()?;
+        Some((Moment { place: *place, at: *at }, mark))
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    pub(super) fn confirmation(&self, id: &str) -> Option<&Asked> {
+        self.confirmations.get(&ConfirmId::parse(id).ok()?)
+    }
+
+    /// How long all of it took.
+    pub(super) fn last(&self) -> Duration {
+        self.last
+    }
+}
+
+/// A time that people read: whole milliseconds, and from a second on tenths of it.
+pub(super) fn rounded(time: Duration) -> Duration {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(if millis < 1000 { millis } else { millis.next_multiple_of(100) })
+}

@@ -1,0 +1,150 @@
+//! The program, recording, in a project and a home of its own, with a model that answers from a script.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+use nexus3::client::{EventStream, NexusClient, find_token};
+use nexus3::event::{Event, What};
+use nexus3::id::AgentId;
+use nexus3::provider::script::Script;
+use nexus3::rpc::method::CreateAgentParams;
+use nexus3::world::{World, real};
+use nexus3_sim::model::{Asked, ModelHost, Observer, Received, Scripted};
+use nexus3_sim::scenario::Scenario;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::home::private_home;
+
+/// A key of the provider, which must be nowhere.
+pub const KEY: &str = "sk-canary-7c1f0d5e2b";
+
+pub struct Live {
+    child: Child,
+    pub client: NexusClient,
+    pub place: TempDir,
+    home: TempDir,
+}
+
+struct Unheard;
+
+impl Observer for Unheard {
+    fn asked(&self, _: &Asked, _: &Received<'_>) {}
+}
+
+/// A host for the model of a scenario, and the configuration that leads to it, with a key.
+async fn model(scenario: &Scenario, world: &World) -> serde_json::Value {
+    let script = Script::new(scenario.models.clone()).unwrap();
+    let script = Arc::new(Scripted::new(script, scenario.aliases()));
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let host =
+        ModelHost::bind(world.net.as_ref(), address, script, Arc::new(Unheard)).await.unwrap();
+    let url = format!("http://{}", host.local_addr().unwrap());
+    tokio::spawn(host.run());
+    let mut config = scenario.config_json(&url);
+    let provider = config["providers"]["sim"].as_object_mut().unwrap();
+    provider.remove("auth_method");
+    provider.insert("api_key_env".to_owned(), "TEAM_KEY".into());
+    config
+}
+
+/// The program with nothing of this environment.
+pub fn serve(home: &TempDir, place: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nexus3"));
+    command.env_clear().env("NEXUS3_HOME", home.path()).env("TEAM_KEY", KEY);
+    command.env("PATH", "/usr/bin:/bin").current_dir(place.path());
+    command.args(["serve", "--port", "0"]).args(arguments);
+    command.stdin(Stdio::null());
+    command
+}
+
+impl Live {
+    /// Starts it in a project with the files of the scenario.
+    pub async fn start(text: &str) -> Self {
+        let scenario = Scenario::parse("team.toml", text).unwrap();
+        let world = real::world().unwrap();
+        let (home, place) = (private_home(), private_home());
+        let config = model(&scenario, &world).await;
+        std::fs::write(home.path().join("config.json"), config.to_string()).unwrap();
+        for (path, file) in &scenario.files {
+            let inside = path.strip_prefix("/project").unwrap();
+            std::fs::write(place.path().join(inside), file.content().unwrap()).unwrap();
+        }
+        let recording = home.path().join("recording.toml");
+        let mut command = serve(&home, &place, &["--record", recording.to_str().unwrap()]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let port = line.trim_end().rsplit_once(':').unwrap_or_else(|| panic!("{line}")).1;
+        let port = port.parse().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let token = find_token(&world, home.path(), port, None).unwrap();
+        let client = NexusClient::on(&world, address, token).named("alice");
+        Self { child, client, place, home }
+    }
+
+    pub fn recording(&self) -> PathBuf {
+        self.home.path().join("recording.toml")
+    }
+
+    pub fn text(&self) -> String {
+        std::fs::read_to_string(self.recording()).unwrap()
+    }
+
+    pub async fn create(&self, id: &str, preset: &str, parent: Option<&AgentId>) -> AgentId {
+        let params = CreateAgentParams {
+            agent_id: Some(id.to_owned()),
+            preset: Some(preset.to_owned()),
+            parent_agent_id: parent.cloned(),
+            ..CreateAgentParams::default()
+        };
+        self.client.create_agent(&params).await.unwrap().agent_id
+    }
+
+    /// Has it end, and waits until it has.
+    pub fn end(mut self, signal: Signal) -> Ended {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        self.child.wait().unwrap();
+        let text = self.text();
+        Ended { text, place: self.place.path().canonicalize().unwrap() }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // It has ended already where a test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What is left of a session.
+pub struct Ended {
+    pub text: String,
+    /// The project of the live server.
+    pub place: PathBuf,
+}
+
+/// Reads a stream up to an event of this kind, which comes last.
+pub async fn until(stream: &mut EventStream, is_last: impl Fn(&What) -> bool) -> Vec<Event> {
+    let mut events = Vec::new();
+    loop {
+        let event = stream.next().await.unwrap().unwrap();
+        let last = is_last(&event.what);
+        events.push(event);
+        if last {
+            return events;
+        }
+    }
+}
+
+pub fn output(command: &mut Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}

@@ -1,0 +1,17 @@
+//! `serve --record`: a live session of the built program, with a scripted model, becomes a scenario that
+//! the simulation replays to the same conversation.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "these tests run the program, so they use the machine as a shell does"
+)]
+
+mod edges; // what goes wrong
+mod live; // the program and its model
+mod replay; // the recording in the simulation
+mod same; // whether a replay is what happened
+
+#[path = "../private_home/home.rs"]
+mod home;
