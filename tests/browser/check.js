@@ -12,7 +12,7 @@ const home = process.argv[2];
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync'];
 const NODES_MAX = 3000; // in the page, however long the run
-const FRAME_MS_MAX = 60; // half of all frames while scrolling
+const FRAME_MS_MAX = 120; // half of all frames while scrolling
 
 const facts = [];
 const fact = (name, check) => facts.push({ name, check });
@@ -28,6 +28,8 @@ const open = async (context, name, hash = '') => {
   return page;
 };
 const texts = (page, selector) => page.locator(selector).allInnerTexts();
+// A page answers to a new address and to scrolling with the next frame.
+const settled = (page) => page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
 const chip = (page, text) => page.locator('.chip', { hasText: text }).first();
 
 fact('everybody has a lane, children beside their parents', async (context) => {
@@ -112,9 +114,12 @@ fact('dark and light follow the system until the reader chooses', async (context
 });
 fact('texts can be read in both schemes', async (context) => {
   const page = await open(context, 'several', '#run-0');
-  for (const colorScheme of ['light', 'dark']) {
+  for (const [hash, colorScheme] of [['#run-0', 'light'], ['#run-0', 'dark'], ['#run-2', 'light'], ['#run-2', 'dark']]) {
     await page.emulateMedia({ colorScheme });
-    for (const [what, ratio] of await page.evaluate(contrasts)) assert.ok(ratio >= 4.5, `${what} in ${colorScheme}: ${ratio.toFixed(2)}`);
+    await page.goto(`file://${home}/several.html${hash}`);
+    await settled(page);
+    await chip(page, 'send').click();
+    for (const [what, ratio] of await page.evaluate(contrasts)) assert.ok(ratio >= 4.5, `${what} of ${hash} in ${colorScheme}: ${ratio.toFixed(2)}`);
   }
   return page;
 });
@@ -141,10 +146,40 @@ fact('what failed comes first, with the command that repeats it', async (context
   await page.locator('.runs tbody tr').first().click();
   const told = await page.locator('header.run').innerText();
   assert.ok(told.includes('nexus3-sim run tests/browser/hostile.toml --seed 0 --trace'), told);
-  await page.locator('.problems summary').click();
   assert.ok((await page.locator('.problems pre').innerText()).includes('send scout'), 'what led to it');
   await page.locator('header.run button').click();
-  assert.equal(await page.locator('.runs').count(), 1, 'and back');
+  await page.locator('.runs').waitFor();
+  return page;
+});
+fact('what is selected is never under its details', async (context) => {
+  for (const width of [1280, 700]) {
+    const page = await open(context, 'several', '#run-4');
+    await page.setViewportSize({ width, height: 800 });
+    await settled(page);
+    await page.locator('.chart').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('Enter');
+    for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowDown', 'ArrowDown', 'End', 'Home', 'ArrowRight']) {
+      await page.keyboard.press(key);
+      const [chosen, panel] = [await page.locator('.chip.selected').boundingBox(), await page.locator('.details').boundingBox()];
+      const apart = chosen.x + 30 <= panel.x || chosen.y + chosen.height <= panel.y;
+      assert.ok(apart, `${key} at ${width}: ${JSON.stringify([chosen, panel])}`);
+    }
+    assert.deepEqual(page.problems, []);
+    await page.close();
+  }
+  return open(context, 'three');
+});
+fact('a sweep shows what failed before what it reached', async (context) => {
+  const page = await open(context, 'sweep');
+  assert.deepEqual(await texts(page, '.runs .verdict'), ['failed', 'failed']);
+  const [table, cards] = [await page.locator('.runs').boundingBox(), await page.locator('.cards').boundingBox()];
+  assert.ok(table.y < cards.y);
+  assert.match(await page.locator('.cards').innerText(), /violations\s+2/);
+  await page.locator('.runs tbody tr').first().click();
+  await page.locator('.chart').waitFor();
+  assert.ok(await page.locator('.chip').count() > 3, 'in full');
+  assert.match(await page.locator('.problems').innerText(), /invariant window/);
   return page;
 });
 fact('what a model says stays text', async (context) => {
@@ -165,7 +200,8 @@ fact('fifty agents fit: heads and times stay, children beside their parents', as
   assert.equal(names.length, 53);
   assert.deepEqual(names.slice(3, 7), ['top', '› lead-1', '› › w11', '› › w12']);
   await page.evaluate(() => { document.querySelector('.chart').scrollTo(3000, 1200); });
-  await page.waitForFunction(() => document.querySelectorAll('.chip').length > 0);
+  await settled(page);
+  assert.ok(await page.locator('.bar, .chip').count() > 0, 'what is there is drawn');
   const [chart, heads, gutter] = [await page.locator('.chart').boundingBox(), await page.locator('.heads').boundingBox(), await page.locator('.gutter').boundingBox()];
   assert.ok(Math.abs(heads.y - chart.y) < 1 && Math.abs(gutter.x - chart.x) < 1, 'both stick');
   return page;
@@ -193,6 +229,8 @@ for (const width of [1280, 700]) {
     await page.setViewportSize({ width, height: 800 });
     for (const hash of ['#run-0', '#run-4', '']) {
       await page.evaluate((next) => { location.hash = next; }, hash);
+      await page.locator(hash === '' ? '.index' : '.chart').waitFor();
+      await settled(page);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       assert.ok(over <= 0, `${hash || 'the index'} is ${over} pixels too wide`);
     }
@@ -213,7 +251,7 @@ const contrasts = () => {
     return [255, 255, 255];
   };
   const told = [];
-  for (const selector of ['.chip .text', '.chip .glyph', '.time', '.head .name', '.head .what', '.verdict', '.failure', '.muted', '.kind', '.command code', '.about']) {
+  for (const selector of ['.chip .text', '.chip .glyph', '.time', '.head .name', '.head .what', '.verdict', '.failure', '.muted', '.kind', '.command code', '.about', '.fault .label', '.idle .label', '.details dt', '.details dd', '.tag']) {
     for (const element of document.querySelectorAll(selector)) {
       const [one, other] = [light(numbers(getComputedStyle(element).color)), light(ground(element))];
       told.push([selector, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)]);
@@ -246,7 +284,7 @@ const shots = async (context) => {
         const page = await open(context, name, hash);
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 800 });
-        await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+        await settled(page);
         const file = path.join(home, `${name}${hash.replace('#', '-')}-${colorScheme}-${width}.png`);
         await page.screenshot({ path: file });
         console.log(`kept   ${file}`);

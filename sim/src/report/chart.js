@@ -52,14 +52,25 @@ const chart = (state) => {
   scroller.append(field);
   let placed;
   let drawn;
+  let covered = { right: 0, bottom: 0 }; // by what lies above the chart
+
+  const stretch = () => {
+    field.style.width = `${placed.width + covered.right}px`;
+    field.style.height = `${placed.height + HEAD + covered.bottom}px`;
+  };
+
+  // Says how much is covered, so that everything can still be scrolled to.
+  const cover = (next) => {
+    covered = next;
+    stretch();
+  };
 
   const show = (next) => {
     placed = next;
     drawn = undefined;
-    field.style.width = `${placed.width}px`;
     // A short run still fills the view.
     placed.height = Math.max(placed.height, scroller.clientHeight - HEAD);
-    field.style.height = `${placed.height + HEAD}px`;
+    stretch();
     gutter.style.height = `${placed.height}px`;
     heads.replaceChildren(make('div', 'corner', 'seconds'));
     for (const lane of placed.lanes) {
@@ -106,11 +117,12 @@ const chart = (state) => {
     if (!entry) return;
     const x = left(placed, entry.item.lane);
     const top = entry.top;
-    if (top < scroller.scrollTop + 8 || top + HEAD + ROW * 2 > scroller.scrollTop + scroller.clientHeight) {
-      scroller.scrollTop = Math.max(0, top - scroller.clientHeight / 3);
+    const [width, height] = [scroller.clientWidth - covered.right, scroller.clientHeight - covered.bottom];
+    if (top < scroller.scrollTop + 8 || top + HEAD + ROW * 2 > scroller.scrollTop + height) {
+      scroller.scrollTop = Math.max(0, top - (height - HEAD) / 3);
     }
     if (x < scroller.scrollLeft + GUTTER) scroller.scrollLeft = Math.max(0, x - GUTTER);
-    else if (x + placed.laneWidth > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = x + placed.laneWidth - scroller.clientWidth;
+    else if (x + placed.laneWidth > scroller.scrollLeft + width) scroller.scrollLeft = x + placed.laneWidth - width;
     redraw();
   };
 
@@ -123,7 +135,7 @@ const chart = (state) => {
       draw();
     });
   }, { passive: true });
-  return { scroller, show, redraw, reveal, placed: () => placed };
+  return { scroller, show, redraw, reveal, cover, placed: () => placed };
 };
 
 const visible = (placed, drawn) => {

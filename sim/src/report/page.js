@@ -35,15 +35,21 @@ const view = (number) => {
 
   const close = () => {
     aside.replaceChildren();
+    drawing.cover({ right: 0, bottom: 0 });
     drawing.scroller.focus({ preventScroll: true });
   };
   const inspect = () => {
-    if (state.selected !== undefined) aside.replaceChildren(details(run, run.items[state.selected], close));
+    if (state.selected === undefined) return;
+    aside.replaceChildren(details(run, run.items[state.selected], close));
+    const [panel, whole] = [aside.getBoundingClientRect(), drawing.scroller.getBoundingClientRect()];
+    const beside = panel.width < whole.width / 2;
+    drawing.cover({ right: beside ? panel.width : 0, bottom: beside ? 0 : panel.height });
+    drawing.reveal(state.selected);
   };
   const select = (item) => {
     state.selected = item;
-    drawing.reveal(item);
     if (aside.childElementCount > 0) inspect();
+    else drawing.reveal(item);
   };
 
   const tools = make('div', 'tools');
@@ -211,9 +217,7 @@ const open = () => {
     view(number);
     return;
   }
-  const page = index(report, (chosen) => { location.hash = `#run-${chosen}`; });
-  page.prepend(scheme());
-  root.replaceChildren(page);
+  root.replaceChildren(index(report, scheme(), (chosen) => { location.hash = `#run-${chosen}`; }));
 };
 
 window.addEventListener('hashchange', open);

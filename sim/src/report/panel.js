@@ -5,6 +5,8 @@ const ABOUT = {
   agent: 'agents', batch: 'batches', live: 'live text', note: 'notes',
 };
 
+const FAILURES_MAX = 3; // of one run, where all runs are listed
+
 const button = (text, label, act) => {
   const element = make('button', '', text);
   element.type = 'button';
@@ -22,21 +24,12 @@ const command = (text) => {
 };
 
 // All runs, those that failed first.
-const index = (report, open) => {
+const index = (report, toggle, open) => {
   const page = make('div', 'index');
-  page.append(make('h1', '', report.title));
+  const line = make('div', 'line');
+  line.append(make('h1', '', report.title), toggle);
+  page.append(line);
   for (const note of report.left_out) page.append(make('p', 'note', note));
-  const groups = Map.groupBy ? Map.groupBy(report.summary, (row) => row.group) : grouped(report.summary);
-  const cards = make('div', 'cards');
-  for (const [group, rows] of groups) {
-    const card = make('section', 'card');
-    card.append(make('h2', '', group));
-    const list = make('dl', '');
-    for (const row of rows) list.append(make('dt', '', row.name), make('dd', '', row.told));
-    card.append(list);
-    cards.append(card);
-  }
-  page.append(cards);
   const table = make('table', 'runs');
   const head = make('tr', '');
   for (const name of ['', 'run', 'seed', 'took', 'what it shows']) head.append(make('th', '', name));
@@ -49,7 +42,9 @@ const index = (report, open) => {
     link.href = `#run-${number}`;
     name.append(link);
     const about = make('td', 'about', run.about);
-    for (const failure of run.failures) about.append(make('p', 'failure', failure));
+    for (const failure of run.failures.slice(0, FAILURES_MAX)) about.append(make('p', 'failure', failure));
+    const more = run.failures.length - FAILURES_MAX;
+    if (more > 0) about.append(make('p', 'failure', `and ${more} more`));
     row.append(first, name, make('td', 'number', run.seed), make('td', 'number', duration(run.lasted)), about);
     row.addEventListener('click', () => open(number));
     body.append(row);
@@ -59,8 +54,22 @@ const index = (report, open) => {
   table.append(top, body);
   const frame = make('div', 'frame');
   frame.append(table);
-  page.append(frame);
+  if (report.runs.length > 0) page.append(frame);
+  page.append(summed(report.summary));
   return page;
+};
+
+// What came of all runs, a card for each group.
+const summed = (rows) => {
+  const cards = make('div', 'cards');
+  for (const [group, told] of grouped(rows)) {
+    const card = make('section', 'card');
+    const list = make('dl', '');
+    for (const row of told) list.append(make('dt', '', row.name), make('dd', '', row.told));
+    card.append(make('h2', '', group), list);
+    cards.append(card);
+  }
+  return cards;
 };
 
 const grouped = (rows) => {
@@ -83,6 +92,7 @@ const heading = (report, run, back) => {
   problems.append(command(run.again));
   if (run.led_to_it.length > 0) {
     const led = make('details', '');
+    led.open = !run.good;
     led.append(make('summary', '', `What led to it: the last ${run.led_to_it.length} lines`), make('pre', '', run.led_to_it.join('\n')));
     problems.append(led);
   }
