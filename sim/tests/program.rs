@@ -165,6 +165,46 @@ fn crashes_are_the_same_in_one_process_and_in_several() {
 }
 
 #[test]
+fn seeds_come_to_the_same_in_one_process_and_in_several() {
+    let folder = Folder::with("x.toml", GOOD);
+    folder.write("y.toml", GOOD);
+    // One that fails, so that what is found is compared too.
+    folder.write("z.toml", &GOOD.replace("\"Hello.\" }", "\"Other.\" }"));
+    let explored = |jobs: &str, profile: &str| {
+        let more = ["--seeds", "0..24", "--keep-going", "--profile", profile, "-j", jobs];
+        let (code, printed, _) =
+            folder.run(&[["explore", "x.toml", "y.toml", "z.toml"].as_slice(), &more].concat());
+        (code, printed)
+    };
+    for (profile, expected) in [("chaos", 0), ("quiet", 1)] {
+        let alone = explored("1", profile);
+        assert_eq!(alone.0, expected, "{}", alone.1);
+        assert!(alone.1.contains("24 runs, "), "{}", alone.1);
+        for jobs in ["2", "3"] {
+            assert_eq!(explored(jobs, profile), alone);
+        }
+    }
+}
+
+#[test]
+fn a_sweep_fails_at_marks_only_where_it_is_long_enough_to_promise_them() {
+    let folder = Folder::with("x.toml", GOOD);
+    let profile = "about = \"Nothing happens.\"\nreaches = [\"retry:late\"]\n\
+                   promised = { runs = 3, scenarios = 1 }\n";
+    folder.write("calm.toml", profile);
+    let explored = |seeds: &str, more: &[&str]| {
+        let given = ["explore", "x.toml", "--profile", "calm.toml", "--seeds", seeds];
+        let (code, printed, _) = folder.run(&[given.as_slice(), more].concat());
+        (code, printed.contains("mark   retry:late was never reached"))
+    };
+    assert_eq!(explored("0..2", &[]), (0, false));
+    assert_eq!(explored("0..2", &["--marks"]), (1, true));
+    assert_eq!(explored("0..3", &[]), (1, true));
+    folder.write("calm.toml", &profile.replace("scenarios = 1", "scenarios = 2"));
+    assert_eq!(explored("0..3", &[]), (0, false));
+}
+
+#[test]
 fn one_point_is_told_with_its_transcript() {
     let folder = Folder::with("x.toml", GOOD);
     let (code, printed, _) = folder.run(&["crash", "x.toml", "--point", "75"]);

@@ -12,7 +12,7 @@ mod clients; // what is drawn for clients
 mod team; // a workload that is made up
 
 pub use ground::{Ground, GroundError};
-pub use profile::{Profile, ProfileError};
+pub use profile::{Profile, ProfileError, Promised};
 pub use team::{NAME as TEAM, team};
 
 use draw::Draw;

@@ -38,6 +38,8 @@ pub struct Profile {
     pub judge: Judge,
     /// The marks that a long sweep over many scenarios must reach.
     pub reaches: Vec<String>,
+    /// What makes a sweep long enough for that; none is where nothing is said.
+    pub promised: Option<Promised>,
     pub fault: Vec<FaultDraw>,
     pub model: ModelDraw,
     pub client: ClientDraw,
@@ -52,12 +54,22 @@ struct ProfileForm {
     judge: Judge,
     #[serde(default)]
     reaches: Vec<String>,
+    promised: Option<Promised>,
     #[serde(default)]
     fault: Vec<FaultDraw>,
     #[serde(default)]
     model: ModelDraw,
     #[serde(default)]
     client: ClientDraw,
+}
+
+/// A sweep of so many runs over so many scenarios reaches every mark: fewer need not come to it, and a
+/// few files need not have it in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Promised {
+    pub runs: u64,
+    pub scenarios: usize,
 }
 
 /// A kind of fault that a run may have.
@@ -175,8 +187,9 @@ impl Profile {
             name: name.to_owned(),
             source: Box::new(source),
         })?;
-        let ProfileForm { _about, judge, reaches, fault, model, client } = form;
-        let profile = Self { name: name.to_owned(), judge, reaches, fault, model, client };
+        let ProfileForm { _about, judge, reaches, promised, fault, model, client } = form;
+        let name_given = name.to_owned();
+        let profile = Self { name: name_given, judge, reaches, promised, fault, model, client };
         match profile.problem() {
             None => Ok(profile),
             Some(problem) => Err(ProfileError::Sense { name: name.to_owned(), problem }),

@@ -17,7 +17,7 @@ use super::report::Page;
 use super::seeds::Seeds;
 use super::shard::Shard;
 use super::{Verdict, output};
-use crate::explore::Profile;
+use crate::explore::{Profile, Promised};
 use sum::Sum;
 
 /// Draws latencies, orders, faults, crash points and client timing from each seed, around the given
@@ -48,7 +48,8 @@ pub struct Arguments {
     /// Goes on after a violation
     #[arg(long)]
     keep_going: bool,
-    /// Fails where a mark that the profile wants was never reached: for long sweeps over many files
+    /// Fails where a mark that the profile wants was never reached, however few the runs: those that
+    /// the profile says are enough fail so without being told
     #[arg(long)]
     marks: bool,
     /// Where scenarios that fail are written
@@ -88,7 +89,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     for line in sum.census() {
         output::line(&line);
     }
-    let unreached = sum.unreached(&profile.reaches);
+    let unreached = arguments.unreached(&profile, &sum);
     for mark in &unreached {
         output::line(&format!("mark   {mark} was never reached"));
     }
@@ -104,7 +105,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     }
     output::line(&sum.to_string());
     output::note(&sum.rates(started.elapsed()));
-    let is_good = sum.is_good() && (unreached.is_empty() || !arguments.marks);
+    let is_good = sum.is_good() && unreached.is_empty();
     Ok(if is_good { Verdict::Good } else { Verdict::Bad })
 }
 
@@ -125,6 +126,17 @@ impl Arguments {
         let sources: Vec<Source<'_>> = files.chain(team.then_some(Source::Team)).collect();
         let index = seed % sources.len() as u64;
         sources[usize::try_from(index).unwrap_or_default()]
+    }
+
+    /// The marks that these runs had to reach and did not.
+    fn unreached(&self, profile: &Profile, sum: &Sum) -> Vec<String> {
+        let is_enough =
+            |promised: Promised| promised.runs <= sum.runs && promised.scenarios <= sum.files.len();
+        if self.marks || profile.promised.is_some_and(is_enough) {
+            sum.unreached(&profile.reaches)
+        } else {
+            Vec::new()
+        }
     }
 
     /// When no further run begins.
