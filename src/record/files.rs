@@ -27,9 +27,14 @@ pub(super) fn watched(
 ) -> Arc<dyn Fs> {
     let resolved = |path: &Path| inner.canonical(path).unwrap_or_else(|_| path.to_owned());
     let (home, logs) = (resolved(home), resolved(logs));
-    let path = &recorder.shared.path;
+    let given = &recorder.shared.path;
+    let dir = given.parent().map(resolved);
+    let path = match (dir, given.file_name()) {
+        (Some(dir), Some(name)) => dir.join(name),
+        _ => given.clone(),
+    };
     let temp = path.file_name().map(|name| path.with_file_name(temporary(Path::new(name))));
-    let ours = std::iter::once(path.clone()).chain(temp).collect();
+    let ours = std::iter::once(path).chain(temp).collect();
     let eye = Arc::new(Eye { recorder: recorder.clone(), home, logs, ours });
     Arc::new(WatchedFs { inner, eye })
 }

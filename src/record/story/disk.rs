@@ -34,6 +34,8 @@ enum Known {
     Nothing,
 }
 
+/// By how much the times of files may lag behind the clock.
+const LAG: Duration = Duration::from_millis(10);
 /// What stands in files that nobody read.
 const UNREAD: &str = " ";
 /// A configuration of a project is read by the server of a replay, and has taken effect already.
@@ -119,7 +121,8 @@ impl Disk {
         modified: Timestamp,
     ) -> Option<(Duration, String, File)> {
         let is_file = !matches!(file, File::Dir { .. } | File::Symlink { .. });
-        if known.is_none() && (modified <= self.began || !is_file && runs.author(modified).is_none())
+        if known.is_none()
+            && (modified <= self.began || !is_file && runs.author(modified).is_none())
         {
             self.first.insert(name, file);
             return None;
@@ -128,11 +131,16 @@ impl Disk {
             writes.insert(name, file);
             return None;
         }
+        // What nobody reads may change elsewhere as it likes.
+        if matches!(file, File::Repeated { .. }) && !name.starts_with(PROJECT) {
+            return None;
+        }
         Some((self.since(modified), name, file))
     }
 
     fn since(&self, modified: Timestamp) -> Duration {
-        Duration::try_from(modified.duration_since(self.began)).unwrap_or_default()
+        let since = Duration::try_from(modified.duration_since(self.began)).unwrap_or_default();
+        since + LAG
     }
 }
 

@@ -12,7 +12,7 @@ mod runs; // what programs did
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use self::acts::Acts;
 use self::answers::Answers;
@@ -141,6 +141,11 @@ impl Story {
         }
         for step in self.acts.steps(&self.order) {
             text.item("step", &step);
+        }
+        if !self.config.contains_key("providers") {
+            let reason = "the built-in model is in the server, where nobody sees who asks it";
+            let ignored = json!({ "invariant": "ceiling", "reason": reason });
+            text.table("expect", &json!({ "ignore": [ignored] }));
         }
         text.into_string()
     }
