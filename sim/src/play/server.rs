@@ -27,7 +27,6 @@ use crate::scenario::{SERVER, Scenario, ServeFlag};
 /// Where the server finds its models with `wire = "script"`.
 pub const SCRIPT: &str = "/scenario.toml";
 
-
 /// What stays of a server when its process ends, and what is known of the process.
 pub struct ServerHost {
     seed: u64,
