@@ -30,10 +30,12 @@ enum Of {
     Others,
 }
 
-/// Dates and times as they are written to models, and ids that a server draws.
+/// Dates and times as they are written to models, ids that a server draws, and how many tokens an agent is
+/// told to have, which depends on where it works.
 static DIFFERS: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?\b|\b[0-9a-f]{16}\b";
-    Regex::new(pattern).expect("the pattern is fixed")
+    let date = r"\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?\b";
+    let (id, tokens) = (r"\b[0-9a-f]{16}\b", r#""tokens":\{"total":\d+"#);
+    Regex::new(&format!("{date}|{id}|{tokens}")).expect("the pattern is fixed")
 });
 const MASK: &str = "<…>";
 
@@ -201,7 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn dates_and_drawn_ids_are_masked_and_words_are_not() {
+    fn what_differs_in_every_run_is_masked_and_words_are_not() {
         assert_eq!(View::masked("Date: 2026-11-17\nv1.2-3, 12345"), "Date: <…>\nv1.2-3, 12345");
+        assert_eq!(View::masked(r#"{"tokens":{"total":7,"budget":9}}"#), r#"{<…>,"budget":9}}"#);
     }
 }
