@@ -196,11 +196,12 @@ impl Server {
         let notice = models.notice().map(str::to_owned);
         let ground = ground(&world, &home, &config, yolo)?;
         let secrets = models.secrets().clone();
-        let setting = Setting::of(flags, &config, &models, (home.path(), &ground.cwd));
+        let mut setting = Setting::of(flags, &config, &models, (home.path(), &ground.cwd));
         let events = recorder.clone().map(|recorder| Arc::new(recorder) as Arc<dyn Audience>);
         let records =
             Records::open_before(&world, home.path(), &config, logs.clone(), events).await?;
         tell(&records.opened);
+        setting.earlier = records.opened.residents.len();
         let pool = Pool::new(world.clone(), &config, models, ground, records)?;
         pool.tidy_sessions();
         if resume == Resume::AtStart {

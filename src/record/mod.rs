@@ -64,6 +64,10 @@ pub enum RecordError {
     },
 }
 
+/// A recording begins with an empty database.
+const EARLIER: &str =
+    "agents of an earlier server are not in the recording: give it a --home of its own";
+
 /// What is known of a server before its first request.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -76,6 +80,8 @@ pub struct Setting {
     pub home: PathBuf,
     /// The server's working directory, without links.
     pub cwd: PathBuf,
+    /// How many agents there are that an earlier server had.
+    pub earlier: usize,
 }
 
 impl Setting {
@@ -87,7 +93,14 @@ impl Setting {
         (home, cwd): (&Path, &Path),
     ) -> Self {
         let (home, cwd) = (home.to_owned(), cwd.to_owned());
-        Self { flags, config: config.clone(), found: models.found().cloned(), home, cwd }
+        Self {
+            flags,
+            config: config.clone(),
+            found: models.found().cloned(),
+            home,
+            cwd,
+            earlier: 0,
+        }
     }
 }
 
@@ -143,6 +156,9 @@ impl Prepared {
         let Self { recorder, waiting } = self;
         let shared = &recorder.shared;
         make(shared)?;
+        if setting.earlier > 0 {
+            tracing::warn!(agents = setting.earlier, "{EARLIER}");
+        }
         let hidden = Hidden::new(&shared.world, secrets, &setting);
         let story = Story::new(hidden, setting, shared.began_at);
         let writer = Writer::new(Arc::clone(shared), waiting, story);

@@ -19,10 +19,10 @@ use self::answers::Answers;
 use self::disk::Disk;
 use self::order::Order;
 use self::runs::Runs;
-use super::Setting;
 use super::hidden::Hidden;
 use super::note::{Note, What};
 use super::text::Text;
+use super::{EARLIER, Setting};
 use crate::provider::script::Time;
 
 /// What a recording has come to.
@@ -30,6 +30,7 @@ use crate::provider::script::Time;
 pub(super) struct Story {
     hidden: Hidden,
     flags: Vec<&'static str>,
+    earlier: usize,
     config: Map<String, Value>,
     order: Order,
     acts: Acts,
@@ -52,11 +53,12 @@ pub(super) enum State {
 
 impl Story {
     pub(super) fn new(hidden: Hidden, setting: Setting, now: Timestamp) -> Self {
-        let Setting { flags, config, found, .. } = setting;
+        let Setting { flags, config, found, earlier, .. } = setting;
         Self {
             config: hidden.members(&config::written(&config, found.as_ref())),
             hidden,
             flags,
+            earlier,
             order: Order::default(),
             acts: Acts::default(),
             answers: Answers::default(),
@@ -121,6 +123,9 @@ impl Story {
             State::GoesOn => text.comment("The server was still running."),
             State::Whole => {}
             State::Cut => text.comment("It is cut here: more happened than a recording holds."),
+        }
+        if self.earlier > 0 {
+            text.comment(&format!("{} {EARLIER}.", self.earlier));
         }
         let lasted = self.order.last();
         text.value("schema", &1.into());

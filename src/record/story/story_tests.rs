@@ -22,6 +22,7 @@ impl Told {
             found: None,
             home: "/home/me/.nexus3".into(),
             cwd: "/work".into(),
+            earlier: 0,
         };
         let hidden = Hidden::of(Secrets::default(), [("/work".into(), "/project")].into_iter());
         Self(Story::new(hidden, setting, time(0)))
@@ -81,6 +82,18 @@ impl Told {
 /// Milliseconds after the recording began.
 fn time(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000 + millis).unwrap()
+}
+
+#[test]
+fn what_is_missing_is_said_at_the_top() {
+    let mut told = Told::new();
+    let lines = |story: &Story, state| {
+        story.text(state).lines().take_while(|line| line.starts_with('#')).count()
+    };
+    assert_eq!(lines(&told.0, State::Whole), 1);
+    told.0.earlier = 2;
+    assert_eq!(lines(&told.0, State::Cut), 3);
+    assert!(told.0.text(State::Cut).contains("\n# It is cut here: "));
 }
 
 #[test]
