@@ -244,7 +244,9 @@ impl Client {
                     Order::Disconnect => {
                         jobs.shutdown().await;
                         streams.shutdown().await;
-                        self.note("closes its connections");
+                        let told = "closes its connections";
+                        let left = || Happening::Left { told };
+                        self.transcript.tell((self.now)(), &self.name, told, left);
                         self.desk.state().close_all();
                     }
                     Order::Unwatch(job) => {

@@ -53,6 +53,10 @@ pub enum Happening {
         how: How,
         text: String,
     },
+    /// A client gave up whatever it was waiting for.
+    Left {
+        told: &'static str,
+    },
     /// A reader got an event.
     Heard(Box<Event>),
     /// A request arrived at a model.

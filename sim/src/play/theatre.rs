@@ -251,6 +251,8 @@ impl Theatre {
             process.refused = None;
         } else if let Some(desk) = self.desks.get(host) {
             desk.lost();
+            let left = || Happening::Left { told: "is gone" };
+            self.transcript.happened(self.elapsed(), host, left);
         }
     }
 

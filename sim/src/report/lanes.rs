@@ -42,7 +42,10 @@ impl Lanes {
         let mut lanes = Self { lanes: Vec::new(), places: BTreeMap::new() };
         for moment in moments {
             let is_client = match moment.what {
-                Happening::Called { .. } | Happening::Answered { .. } | Happening::Heard(_) => true,
+                Happening::Called { .. }
+                | Happening::Answered { .. }
+                | Happening::Left { .. }
+                | Happening::Heard(_) => true,
                 Happening::Noted(_) => moment.who != SERVER,
                 Happening::Listens
                 | Happening::Asked { .. }

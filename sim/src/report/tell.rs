@@ -115,6 +115,7 @@ impl<'a> Rest<'a> {
                     item.add(if item.bad { "error" } else { "answer" }, text);
                 }
             }
+            Happening::Left { told } => self.left(at, own, told),
             Happening::Asked { .. } => self.asked(at, &moment.what),
             Happening::AskBegan { agent } => self.ask_began(at, agent),
             Happening::AskEnded { agent } => self.ask_ended(at, agent),
@@ -137,6 +138,21 @@ impl<'a> Rest<'a> {
             }
             Happening::Heard(_) | Happening::ClockSet { .. } => {}
         }
+    }
+
+    /// Whatever a client was waiting for is over for it.
+    fn left(&mut self, at: u64, lane: usize, told: &str) {
+        let items = &mut self.items;
+        self.calls.retain(|_, index| {
+            let item = &mut items[*index];
+            if item.lane == lane {
+                item.ended(at);
+                item.bad = true;
+                item.add("error", &format!("nobody waits for it: its client {told}"));
+            }
+            item.lane != lane
+        });
+        items.push(Item::new(at, lane, Kind::Note, told));
     }
 
     /// A server that is back ends the crash that took it away, where nothing else does.
@@ -190,3 +206,7 @@ impl<'a> Rest<'a> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tell_tests.rs"]
+mod tell_tests;
