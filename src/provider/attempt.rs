@@ -13,7 +13,7 @@ use super::ModelEvent;
 use super::ear::{Ear, Hearing};
 use super::endpoint::Endpoint;
 use super::error_object::ErrorObject;
-use super::failure::{Broke, Forwarded};
+use super::failure::{Broke, Cure, Forwarded};
 use super::redirect;
 use super::retry;
 use super::traffic::{BodyEnd, Tap};
@@ -87,7 +87,12 @@ impl Attempt {
                 return Some(Ok(event));
             }
             if let Some(failure) = self.failure.take() {
-                self.tell(|hearing| hearing.broke(&failure.error, failure.cure.asked_for()));
+                self.tell(|hearing| match failure.cure {
+                    Cure::Fresh => hearing.unsent(),
+                    Cure::None | Cure::Wait { .. } => {
+                        hearing.broke(&failure.error, failure.cure.asked_for());
+                    }
+                });
                 return Some(Err(failure));
             }
             let next_phase = match std::mem::replace(&mut self.phase, Phase::Ended) {

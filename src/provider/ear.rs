@@ -21,6 +21,8 @@ pub trait Hearing: Send {
     fn event(&mut self, event: &ModelEvent);
     /// It went wrong; the provider may have asked for a pause.
     fn broke(&mut self, error: &ProviderError, asked_for: Option<Duration>);
+    /// It never reached the provider, and is made again at once.
+    fn unsent(&mut self);
     /// The answer came whole.
     fn ended(&mut self);
 }

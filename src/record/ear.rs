@@ -81,6 +81,12 @@ impl Hearing for Attempt {
         self.tell(AnswerEnd::Broke { fault, status, retry_after: asked_for });
     }
 
+    fn unsent(&mut self) {
+        if self.answer.take().is_some() {
+            self.recorder.note(What::Unasked(self.number));
+        }
+    }
+
     fn ended(&mut self) {
         self.tell(AnswerEnd::Whole);
     }

@@ -32,6 +32,8 @@ pub(super) enum What {
     Event(Event),
     Asked(Number, AgentId, Option<View>),
     Answered(Number, Answer),
+    /// Nobody was asked after all, and the same comes again.
+    Unasked(Number),
     ProgramStarted(Number, Vec<String>, Timestamp),
     ProgramEnded(Number, Ran),
     File(Sighting),
@@ -175,6 +177,7 @@ impl Note {
             What::ProgramEnded(_, ran) => ran.stdout.len() + ran.stderr.len(),
             What::File(Sighting { found: Found::Content(content), .. }) => content.len(),
             What::CallEnded(..)
+            | What::Unasked(_)
             | What::StreamOpened(..)
             | What::StreamClosed(_)
             | What::Event(_)

@@ -24,12 +24,22 @@ pub(super) struct Answers {
     open: BTreeMap<Number, usize>,
     /// What each agent's model was shown last.
     shown: BTreeMap<String, View>,
+    /// What was shown to nobody, and will be again.
+    unshown: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]
 struct Entry {
     model: Model,
-    is_open: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Answered,
+    /// Nobody was asked.
+    Void,
 }
 
 impl Answers {
@@ -46,20 +56,29 @@ impl Answers {
     ) {
         let before = self.shown.get(agent);
         let news = view.as_ref().map(|view| view.news(before)).unwrap_or_default();
-        let model =
-            Model { agent: agent.to_owned(), shown: hidden.text(&news), ..Model::default() };
+        let shown = self.unshown.remove(agent).unwrap_or_else(|| hidden.text(&news));
+        let model = Model { agent: agent.to_owned(), shown, ..Model::default() };
         self.open.insert(number, self.entries.len());
-        self.entries.push(Entry { model, is_open: true });
+        self.entries.push(Entry { model, state: State::Open });
         if let Some(view) = view {
             self.shown.insert(agent.to_owned(), view);
         }
+    }
+
+    pub(super) fn unasked(&mut self, number: Number) {
+        let Some(entry) = self.open.remove(&number).map(|index| &mut self.entries[index]) else {
+            return;
+        };
+        entry.state = State::Void;
+        let Model { agent, shown, .. } = &entry.model;
+        self.unshown.insert(agent.clone(), shown.clone());
     }
 
     pub(super) fn answered(&mut self, number: Number, answer: &Answer, hidden: &Hidden) {
         let Some(entry) = self.open.remove(&number).map(|index| &mut self.entries[index]) else {
             return;
         };
-        entry.is_open = false;
+        entry.state = State::Answered;
         let model = &mut entry.model;
         let asks: Vec<Ask> = answer.calls.iter().map(|call| ask(call, hidden)).collect();
         let chunks = answer.thinks.len() + answer.says.len() + asks.len();
@@ -93,9 +112,9 @@ impl Answers {
 
     /// One that is open has said nothing that is known: it stays silent, however often it is asked.
     pub(super) fn written(&self) -> impl Iterator<Item = Model> {
-        self.entries.iter().map(|entry| {
+        self.entries.iter().filter(|entry| entry.state != State::Void).map(|entry| {
             let mut model = entry.model.clone();
-            if entry.is_open {
+            if entry.state == State::Open {
                 model.times = Some(Times::Always);
                 model.fault = Some(Fault { stall: Some(Stall::Headers), ..Fault::default() });
             }

@@ -94,6 +94,7 @@ impl Story {
                 self.answers.asked(number, agent.as_str(), view, hidden);
             }
             What::Answered(number, answer) => self.answers.answered(number, &answer, hidden),
+            What::Unasked(number) => self.answers.unasked(number),
             What::ProgramStarted(number, words, now) => {
                 self.runs.started(number, &words, now, hidden);
             }

@@ -7,6 +7,7 @@ use super::*;
 use crate::config::Config;
 use crate::id::{AgentId, ConfirmId};
 use crate::provider::Secrets;
+use crate::provider::script::{View, Wire};
 use crate::record::note::{
     Answer, AnswerEnd, Call, CallEnd, Client, Event, Found, Meaning, Ran, RanEnd, Sighting,
 };
@@ -194,6 +195,21 @@ fn files_belong_to_who_changed_them() {
     let steps = parsed["step"].as_array().unwrap();
     let edited = steps.iter().find_map(|step| step.get("files")).unwrap();
     assert_eq!(edited["/project/edited"].as_str(), Some("by hand"));
+}
+
+#[test]
+fn a_question_that_reached_nobody_is_asked_once() {
+    let a = AgentId::parse("a").unwrap();
+    let view = || {
+        let body = json!({ "messages": [{ "role": "user", "content": "Hi" }] }).to_string();
+        View::read(Wire::Openai, body.as_bytes())
+    };
+    let mut told = Told::new();
+    told.at(0, What::Asked(1, a.clone(), view())).at(1, What::Unasked(1));
+    told.at(2, What::Asked(2, a, view()));
+    let models = told.parsed()["model"].as_array().unwrap().clone();
+    let shown: Vec<_> = models.iter().map(|model| model["shown"].as_str()).collect();
+    assert_eq!(shown, [Some("user: Hi")]);
 }
 
 #[test]
