@@ -118,7 +118,27 @@ impl Fs for WatchedFs {
     }
 
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        self.eye.missed(path, self.inner.canonical(path))
+        let resolved = self.eye.missed(path, self.inner.canonical(path))?;
+        if resolved != path {
+            self.look_at_links(path);
+        }
+        Ok(resolved)
+    }
+}
+
+impl WatchedFs {
+    /// A path that leads elsewhere: everything else is seen where it leads to.
+    fn look_at_links(&self, path: &Path) {
+        for place in path.ancestors() {
+            let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { continue };
+            let Ok(inner) = self.inner.dir(folder) else { continue };
+            let path = self.inner.canonical(folder).unwrap_or_else(|_| folder.to_owned());
+            let folder = WatchedDir { inner, path, eye: Arc::clone(&self.eye) };
+            let stat = folder.inner.stat(Path::new(name));
+            if let Some(stat) = stat.ok().filter(|stat| stat.kind == Kind::Link) {
+                folder.look(Path::new(name), &stat);
+            }
+        }
     }
 }
 

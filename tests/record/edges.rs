@@ -24,6 +24,33 @@ fault = { stall = 1 }
 call = "list_agents"
 "#;
 
+const LINKED: &str = r#"
+schema = 1
+about = "An agent reads what a link leads to."
+[files]
+"/project/notes.txt" = "three apples"
+[[model]]
+agent = "a"
+asks = [{ tool = "read_file", args = { path = "link" } }]
+[[model]]
+agent = "a"
+says = "Apples."
+[[step]]
+call = "list_agents"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_somebody_followed_is_part_of_the_recording() {
+    let live = Live::start(LINKED).await;
+    std::os::unix::fs::symlink("notes.txt", live.place.path().join("link")).unwrap();
+    let a = live.create("a", "sandboxed", None).await;
+    let read = SendParams { content: "Read".to_owned(), ..SendParams::default() };
+    live.client.send(&a, &read).await.unwrap();
+    let text = live.end(Signal::TERM).text;
+    let played = replay(&text);
+    assert_eq!(played.failures, [""; 0], "{text}\n{}", played.transcript);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_leaves_a_recording_of_what_happened_until_then() {
     let live = Live::start(SILENT).await;
