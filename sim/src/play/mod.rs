@@ -366,8 +366,14 @@ impl Run<'_> {
         }
     }
 
-    /// Asks the server at rest how it is.
+    /// Asks the server at rest how it is. One that was still stopping is asked once it is there again.
     fn look(&mut self, until: Duration) -> Result<Survey, String> {
+        let survey = self.ask(until)?;
+        let has_stopped = self.theatre.server.process().state == ProcessState::Stopped;
+        if survey.trouble.is_some() && has_stopped { self.ask(until) } else { Ok(survey) }
+    }
+
+    fn ask(&mut self, until: Duration) -> Result<Survey, String> {
         if !self.theatre.is_running(SERVER) {
             self.theatre.start(SERVER);
         }
@@ -378,10 +384,9 @@ impl Run<'_> {
             theatre.server.is_up().then_some(Ok(()))
         })??;
         let token = self.theatre.server.process().token.clone();
-        let requests = self.director.sendings.iter();
-        let requests = requests.map(|sending| (sending.agent.clone(), sending.request.clone()));
-        let requests = requests.collect();
-        let server = self.theatre.server_address();
+        let sendings = self.director.sendings.iter();
+        let requests = sendings.map(|sending| (sending.agent.clone(), sending.request.clone()));
+        let (requests, server) = (requests.collect(), self.theatre.server_address());
         let debts = self.debts();
         self.theatre.checker.survey(Order { server, token, requests, debts });
         self.wait(until, "the server does not come to rest", |theatre| {
