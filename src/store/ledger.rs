@@ -149,7 +149,9 @@ impl Ledger {
         self.ready().map(|database| &database.connection)
     }
 
-    pub(super) fn close(self) -> Result<(), Fault> {
+    pub(super) fn close(mut self) -> Result<(), Fault> {
+        // A batch that failed last may still have to be cut off.
+        self.ready()?;
         match self.database {
             Some(database) => Ok(database.close()?),
             None => Ok(()),

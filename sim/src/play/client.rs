@@ -72,6 +72,8 @@ pub struct Job {
     pub id: JobId,
     /// What the transcript calls it.
     pub label: String,
+    /// Which start of the server is asked.
+    pub server_start: u64,
     pub server: SocketAddr,
     pub token: Option<SecretString>,
     pub work: Work,

@@ -294,8 +294,8 @@ impl<'a> Director<'a> {
             (None, 1) => String::new(),
             (None, _) => format!("[{}] ", running.started),
         };
-        let server = stage.server_address();
-        stage.desk(&step.client).play(Job { id, label: shown, server, token, work });
+        let (server, server_start) = (stage.server_address(), stage.server_starts());
+        stage.desk(&step.client).play(Job { id, label: shown, server_start, server, token, work });
     }
 
     /// A job that a running step waits for.

@@ -160,7 +160,7 @@ impl Live {
             let ears = Observer {
                 net: Arc::clone(&place.net),
                 address: place.server,
-                door: Arc::new(move || Some(Door { token: token.clone() })),
+                door: Arc::new(move || Some(Door { server_start: 1, token: token.clone() })),
                 observed: observed.clone(),
                 heard: heard.clone(),
             };

@@ -61,6 +61,8 @@ pub struct StreamId {
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub stream: StreamId,
+    /// Which start of the server was asked for it.
+    pub server_start: u64,
     /// None: the global stream.
     pub agent: Option<String>,
     pub after: Option<Seq>,

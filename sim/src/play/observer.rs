@@ -51,6 +51,8 @@ impl Heard {
 /// How to come in where a server is up.
 #[derive(Clone, Debug)]
 pub struct Door {
+    /// Which start of the server it is.
+    pub server_start: u64,
     pub token: Option<SecretString>,
 }
 
@@ -75,16 +77,16 @@ impl Observer {
     pub async fn live(self) {
         let mut cursor = Some(0);
         for number in 0.. {
-            let token = loop {
-                if let Some(Door { token }) = (self.door)() {
-                    break token;
+            let Door { server_start, token } = loop {
+                if let Some(door) = (self.door)() {
+                    break door;
                 }
                 sleep(TICK).await;
             };
             let net = Arc::clone(&self.net);
             let client = NexusClient::new(net, self.address, token).named("observer");
             match client.open_events(None, cursor).await {
-                Ok(stream) => self.read(stream, number, &mut cursor).await,
+                Ok(stream) => self.read(stream, (number, server_start), &mut cursor).await,
                 // A server that forgot what it told: `events` says so, and what comes is heard.
                 Err(ClientError::Refused { .. }) => cursor = None,
                 Err(_) => {}
@@ -93,10 +95,15 @@ impl Observer {
         }
     }
 
-    async fn read(&self, mut stream: EventStream, number: u64, cursor: &mut Option<Seq>) {
+    async fn read(
+        &self,
+        mut stream: EventStream,
+        (number, server_start): (u64, u64),
+        cursor: &mut Option<Seq>,
+    ) {
         let id = StreamId { who: OBSERVER.to_owned(), number };
         let (agent, after, pace) = (None, *cursor, Pace::AtOnce);
-        let opened = Opened { stream: id.clone(), agent, after, pace };
+        let opened = Opened { stream: id.clone(), server_start, agent, after, pace };
         self.observed.add(Observation::StreamOpened(opened));
         let end = loop {
             match stream.next().await {

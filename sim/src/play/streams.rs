@@ -142,6 +142,7 @@ impl Open {
         let stream = StreamId { who: streamer.name.clone(), number: job.id };
         streamer.observed.add(Observation::StreamOpened(Opened {
             stream: stream.clone(),
+            server_start: job.server_start,
             agent: watch.agent.clone(),
             after,
             pace: watch.pace,

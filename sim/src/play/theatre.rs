@@ -153,7 +153,10 @@ impl Theatre {
             net: Arc::new(TurmoilNet::default()),
             address: self.server_address(),
             door: Arc::new(move || {
-                server.is_up().then(|| Door { token: server.process().token.clone() })
+                let process = server.process();
+                let (server_start, token) = (process.starts, process.token.clone());
+                drop(process);
+                server.is_up().then_some(Door { server_start, token })
             }),
             observed: self.observed.clone(),
             heard: self.heard.clone(),

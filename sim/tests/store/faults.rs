@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nexus3::hub::Scope;
 use nexus3::store::{Store, StoreError};
 use nexus3::world::{Access, Fs, World};
-use nexus3_sim::disk::{CrashMode, Fault, OperationKind, Switch};
+use nexus3_sim::disk::{CrashMode, Disk, Fault, OperationKind, Switch};
 
 use super::support::{Heard, Host, created, event, open, options, put, queued, user};
 
@@ -170,13 +170,17 @@ fn sync_and_deny(machine: &Host, nth: usize) -> Arc<AtomicUsize> {
             counted.fetch_add(1, Ordering::Relaxed);
         }
         if of_log(OperationKind::Sync) && syncs.fetch_add(1, Ordering::Relaxed) + 1 == nth {
-            let home = disk.dir(Path::new("/home")).expect("it is there");
-            let log = home.open(Path::new("nexus3.db-wal"), Access::Write).expect("it is there");
-            log.sync().expect("it syncs");
+            sync_log(&disk);
             disk.set_fault(Fault::FsyncError, Switch::Once);
         }
     });
     cuts
+}
+
+fn sync_log(disk: &Disk) {
+    let home = disk.dir(Path::new("/home")).expect("it is there");
+    let log = home.open(Path::new("nexus3.db-wal"), Access::Write).expect("it is there");
+    log.sync().expect("it syncs");
 }
 
 #[test]
@@ -205,6 +209,29 @@ fn a_batch_that_is_durable_though_its_sync_failed_is_cut_off_durably() {
             machine.serve(async |opened, _| assert_eq!(seqs(&opened.store).await, [1]));
         }
     }
+}
+
+#[test]
+fn so_is_one_that_could_not_be_looked_at_before_the_close() {
+    let machine = Host::new();
+    machine.live(async |world| {
+        let store = opened(&world, &Heard::new()).await;
+        let (disk, syncs) = (machine.disk.clone(), AtomicUsize::new(0));
+        machine.disk.on_operation(move |operation| {
+            let is_log = operation.kind == OperationKind::Sync && operation.path == Path::new(LOG);
+            if is_log && syncs.fetch_add(1, Ordering::Relaxed) == 0 {
+                sync_log(&disk);
+                disk.set_fault(Fault::FsyncError, Switch::Once);
+            } else if !is_log && syncs.load(Ordering::Relaxed) > 1 {
+                disk.set_fault(Fault::IoError, Switch::On);
+            }
+        });
+        refused(&store, Fault::FsyncError).await;
+        machine.disk.on_operation(|_| ());
+        machine.disk.set_fault(Fault::IoError, Switch::Off);
+        store.close().await;
+    });
+    machine.serve(async |opened, _| assert_eq!(seqs(&opened.store).await, [1]));
 }
 
 #[test]

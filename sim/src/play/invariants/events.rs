@@ -37,8 +37,6 @@ struct Stream {
     opened_after: Seq,
     /// What it told of other ids than the one it was opened with: the agent may have got another.
     others: BTreeSet<(Option<Seq>, String)>,
-    /// The start of the server that it was opened at.
-    server_start: u64,
     last: Seq,
     seen: BTreeSet<Seq>,
     gaps: Vec<(Seq, Seq)>,
@@ -64,7 +62,7 @@ impl Check for Events {
         match observation {
             Observation::StreamOpened(opened) => {
                 let told = self.told.last_key_value().map_or(0, |(seq, _)| *seq);
-                let stream = Stream::new(opened.clone(), seen.server_start, told);
+                let stream = Stream::new(opened.clone(), told);
                 self.streams.insert(opened.stream.clone(), stream);
                 Vec::new()
             }
@@ -95,7 +93,7 @@ impl Check for Events {
             let owner = ids.as_ref().and_then(|ids| ids.last()).map(String::as_str);
             let mut problems: Vec<String> =
                 stream.unfinished().map(str::to_owned).into_iter().collect();
-            if self.promises == Promises::All || stream.server_start == seen.server_start {
+            if self.promises == Promises::All || stream.opened.server_start == seen.server_start {
                 problems.extend(stream.missing(&all, owner, seen.server_start));
                 problems.extend(stream.strange(&all, ids.as_deref().unwrap_or_default()));
             }
@@ -114,7 +112,7 @@ impl Events {
     fn hear(&mut self, id: &StreamId, event: &Event) -> Vec<String> {
         let stream = self.streams.get_mut(id).expect("a stream is opened before it tells anything");
         let mut found = stream.take(event);
-        let (name, by) = (stream.name(), stream.server_start);
+        let (name, by) = (stream.name(), stream.opened.server_start);
         if let Some(seq) = event.seq {
             let told = || Told { event: event.clone(), by };
             let first = self.told.entry(seq).or_insert_with(told);
@@ -213,13 +211,12 @@ fn names_since(names: &Names, id: &str, after: Seq) -> Vec<String> {
 }
 
 impl Stream {
-    fn new(opened: Opened, server_start: u64, opened_after: Seq) -> Self {
+    fn new(opened: Opened, opened_after: Seq) -> Self {
         Self {
             last: opened.after.unwrap_or(0),
             opened,
             opened_after,
             others: BTreeSet::new(),
-            server_start,
             seen: BTreeSet::new(),
             gaps: Vec::new(),
             texts: BTreeMap::new(),
@@ -326,7 +323,7 @@ impl Stream {
         last_start: u64,
     ) -> Option<String> {
         let first = self.opened.after.map(|after| after + 1).or_else(|| self.seen.first().copied());
-        let to_the_end = self.last_name == STOPPING && self.server_start == last_start;
+        let to_the_end = self.last_name == STOPPING && self.opened.server_start == last_start;
         let to = if to_the_end { Seq::MAX } else { self.last };
         let concerned = all.range(first?..).take_while(|(seq, _)| **seq <= to);
         let concerned = concerned.filter(|(_, agent)| of.is_none_or(|of| of == *agent));
