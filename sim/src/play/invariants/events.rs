@@ -58,7 +58,7 @@ impl Check for Events {
         Invariant::Events
     }
 
-    fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
+    fn on(&mut self, observation: &Observation, _: &Seen<'_>) -> Vec<String> {
         match observation {
             Observation::StreamOpened(opened) => {
                 let told = self.told.last_key_value().map_or(0, |(seq, _)| *seq);
