@@ -26,7 +26,7 @@ pub struct Director<'a> {
     pub calls: Vec<Made>,
     /// Bytes that clients sent as they are.
     pub raw: Vec<String>,
-    /// Agents that were destroyed: another may have the id of one by now.
+    /// Ids of agents that were destroyed or renamed: another may have the id of one by now.
     pub destroyed: BTreeSet<String>,
     pub failures: Vec<String>,
     /// How many steps have ended, each repetition counted.
@@ -337,10 +337,11 @@ impl<'a> Director<'a> {
                     // A session that is loaded may have taken the place of an agent.
                     let loaded = result.get("restored").and(result.get("agent_id"));
                     let ended = ended.chain(loaded.and_then(Value::as_str));
-                    self.destroyed.extend(ended.map(str::to_owned));
+                    self.destroyed.extend(ended.chain(renamed(call)).map(str::to_owned));
                     problems.extend(self.save(call, result));
                 } else if *done == Done::Unanswered {
-                    self.destroyed.extend(maybe_ended(call).map(str::to_owned));
+                    let ended = maybe_ended(call).into_iter().chain(renamed(call));
+                    self.destroyed.extend(ended.map(str::to_owned));
                 }
                 problems
             }
@@ -481,4 +482,14 @@ fn maybe_ended(call: &Call) -> Option<&str> {
     };
     let id = params.get("agent_id").or_else(|| params.get("session_name"))?;
     id.as_str().filter(|_| is_it)
+}
+
+/// The id that an agent may have given up for another.
+fn renamed(call: &Call) -> Option<&str> {
+    let named = |name: &str| call.params.as_ref()?.get(name)?.as_str();
+    match call.method.as_str() {
+        "save_session" => named("agent_id").filter(|id| id.starts_with('.')),
+        "rename_session" => named("old_name"),
+        _ => None,
+    }
 }

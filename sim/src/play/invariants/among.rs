@@ -15,13 +15,31 @@ use serde_json::{Map, Value};
 use crate::machine::EPOCH;
 use crate::play::director::{Made, Sending, Told};
 use crate::play::kept::{Kept, KeptEvent};
-use crate::scenario::{Call, Token};
+use crate::scenario::{Call, FaultKind, Scenario, Token};
 
 /// The tools that ask something of another agent, and the method that a client would call.
 const METHODS: [(&str, &str); 3] =
     [("nexus_create", "create_agent"), ("nexus_send", "send"), ("nexus_destroy", "destroy_agent")];
 /// How a tool says that nobody knows what it did.
 const UNSURE: [&str; 3] = ["is not known", "was created, but", "outcome_unknown"];
+
+/// Whether the times that a server writes down are those of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostClock {
+    Steady,
+    Jumps,
+}
+
+impl HostClock {
+    pub fn of(scenario: &Scenario) -> Self {
+        let jumps = |kind: &FaultKind| matches!(kind, FaultKind::ClockJump { .. });
+        if scenario.faults.iter().any(|fault| jumps(&fault.kind)) {
+            Self::Jumps
+        } else {
+            Self::Steady
+        }
+    }
+}
 
 /// All that agents asked of each other.
 #[derive(Debug, Default)]
@@ -95,9 +113,16 @@ impl Among {
         among
     }
 
-    /// As calls of clients.
-    pub fn calls(&self) -> Vec<Made> {
-        self.handoffs.iter().map(Handoff::made).collect()
+    /// As calls of clients. By a clock that jumped nobody can tell when they were made, beside those
+    /// of clients: each may have been at any time.
+    pub fn calls(&self, clock: HostClock) -> Vec<Made> {
+        let made = self.handoffs.iter().map(Handoff::made);
+        match clock {
+            HostClock::Steady => made.collect(),
+            HostClock::Jumps => {
+                made.map(|made| Made { at: Duration::ZERO, ended: None, ..made }).collect()
+            }
+        }
     }
 
     /// What is not known of them, as words.

@@ -7,7 +7,7 @@ use std::path::Path;
 use nexus3::limits::REQUESTS_KEPT_MAX;
 use nexus3::message::Message;
 
-use super::among::Among;
+use super::among::{Among, HostClock};
 use super::promises::{Promises, changes};
 use super::sessions;
 use super::sound::{self, Rest};
@@ -22,6 +22,7 @@ pub struct Durable {
     promises: Promises,
     disk: DiskFaults,
     sessions: Sessions,
+    clock: HostClock,
 }
 
 /// Whose words stand in session files.
@@ -63,7 +64,7 @@ impl Durable {
         } else {
             Sessions::OurOwn
         };
-        Self { promises: Promises::of(scenario), disk, sessions }
+        Self { promises: Promises::of(scenario), disk, sessions, clock: HostClock::of(scenario) }
     }
 }
 
@@ -79,7 +80,7 @@ impl Check for Durable {
             Some(Err(problem)) => return vec![format!("the database cannot be read: {problem}")],
         };
         let among = Among::of(&kept);
-        let calls = [seen.calls, among.calls().as_slice()].concat();
+        let calls = [seen.calls, among.calls(self.clock).as_slice()].concat();
         let raw = [seen.raw, among.unknown().as_slice()].concat();
         let told = Told { calls: &calls, raw: &raw, server_start: seen.server_start };
         let rest = match (&end.left_behind, self.disk) {

@@ -167,3 +167,11 @@ fn nothing_is_claimed_that_nobody_asked_for() {
     unsent.agents[0].messages.clear();
     assert_eq!(found(&unsent, &calls), ["r9 of scout: nobody sent it"]);
 }
+
+#[test]
+fn an_agent_that_was_destroyed_at_an_unknown_time_may_be_there_or_not() {
+    let some_time = Made { ended: None, ..destroyed("scout", 0) };
+    let calls = [created("scout", 5), some_time];
+    assert_eq!(found(&Kept::default(), &calls), NOTHING);
+    assert_eq!(found(&kept(&[]), &calls), NOTHING);
+}

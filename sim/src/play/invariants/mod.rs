@@ -57,7 +57,7 @@ pub struct Seen<'a> {
     pub calls: &'a [Made],
     /// Bytes that clients sent as they are.
     pub raw: &'a [String],
-    /// Agents that were destroyed: another may have the id of one by now.
+    /// Ids of agents that were destroyed or renamed: another may have the id of one by now.
     pub destroyed: &'a BTreeSet<String>,
     /// Every token there was.
     pub tokens: Vec<SecretString>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nexus3::event::{Seq, What};
 use serde_json::Value;
 
-use super::among::{Among, Handoff, at};
+use super::among::{Among, Handoff, HostClock, at};
 use super::{Check, End, Invariant, Seen};
 use crate::play::director::Made;
 use crate::play::kept::{Kept, KeptEvent};
@@ -22,6 +22,7 @@ const CHANGE_MAX: Duration = Duration::from_secs(1);
 pub struct Targets {
     /// Of the scenario's configuration.
     permissions: Value,
+    clock: HostClock,
 }
 
 /// Whom an agent may send to.
@@ -34,7 +35,8 @@ enum Reach {
 
 impl Targets {
     pub fn new(scenario: &Scenario) -> Self {
-        Self { permissions: scenario.config_json("")["permissions"].take() }
+        let permissions = scenario.config_json("")["permissions"].take();
+        Self { permissions, clock: HostClock::of(scenario) }
     }
 
     /// The preset that each agent was created with, by its id and the event of its creation. Where a call
@@ -128,7 +130,11 @@ impl Check for Targets {
     }
 
     fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, _: &End<'_>) -> Vec<String> {
-        let by_agents = Among::of(kept).calls();
+        // Only times tell which of the calls that created an id created whom.
+        if self.clock == HostClock::Jumps {
+            return Vec::new();
+        }
+        let by_agents = Among::of(kept).calls(self.clock);
         let mut calls: Vec<&Made> = seen.calls.iter().chain(&by_agents).collect();
         calls.sort_by_key(|made| made.at);
         self.misdirected(kept, &self.given(kept, &calls))
@@ -210,7 +216,8 @@ mod tests {
 
     fn judged(kept: &Kept, given: &[(&str, Seq, &str)]) -> Vec<String> {
         let presets = json!({"quiet": {"extends": "hushed"}, "hushed": {"extends": "worker"}});
-        let targets = Targets { permissions: json!({"presets": presets}) };
+        let targets =
+            Targets { permissions: json!({"presets": presets}), clock: HostClock::Steady };
         let given =
             given.iter().map(|(id, seq, preset)| (((*id).to_owned(), *seq), (*preset).to_owned()));
         targets.misdirected(kept, &given.collect())
