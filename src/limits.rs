@@ -178,6 +178,8 @@ pub const RECORD_BYTES_MAX: usize = 64 * MIB;
 /// Of one file that was read, and of all of them; what is longer stands there by its length.
 pub const RECORD_FILE_BYTES_MAX: usize = MIB;
 pub const RECORD_FILES_BYTES_MAX: usize = 16 * MIB;
+/// Of the conversations that agents had before; those of others are missing.
+pub const RECORD_EARLIER_BYTES_MAX: usize = 8 * MIB;
 /// Directories of agents in which what is listed is kept.
 pub const RECORD_ROOTS_MAX: usize = 64;
 /// Pieces of a program's output.
@@ -435,7 +437,7 @@ const _: () = assert!(
     "the longest text fits into the queue, with what is written around it"
 );
 const _: () = assert!(
-    2 * RECORD_FILE_BYTES_MAX < RECORD_QUEUE_BYTES_MAX
+    2 * RECORD_FILE_BYTES_MAX + RECORD_EARLIER_BYTES_MAX < RECORD_QUEUE_BYTES_MAX
         && 2 * BODY_BYTES_MAX < RECORD_QUEUE_BYTES_MAX
         && 2 * ANSWER_BYTES_MAX < RECORD_QUEUE_BYTES_MAX,
     "whatever is recorded fits into the queue"

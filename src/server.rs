@@ -139,6 +139,14 @@ fn watched(
     (prepared.recorder.watch(world, home, logs), Some(prepared))
 }
 
+/// Has a recorder keep what the agents of an earlier server are when this one begins.
+async fn keep_earlier(recorder: &Recorder, pool: &Pool) {
+    recorder.begins();
+    for id in pool.dormant() {
+        recorder.earlier(&id, pool.dormant_session(&id).await.as_ref());
+    }
+}
+
 /// The flags of `serve` that a scenario needs to start the same server.
 fn flags(settings: &Settings) -> Vec<&'static str> {
     let yolo = (settings.yolo == Yolo::Allowed).then_some("--allow-yolo");
@@ -196,14 +204,16 @@ impl Server {
         let notice = models.notice().map(str::to_owned);
         let ground = ground(&world, &home, &config, yolo)?;
         let secrets = models.secrets().clone();
-        let mut setting = Setting::of(flags, &config, &models, (home.path(), &ground.cwd));
+        let setting = Setting::of(flags, &config, &models, (home.path(), &ground.cwd));
         let events = recorder.clone().map(|recorder| Arc::new(recorder) as Arc<dyn Audience>);
         let records =
             Records::open_before(&world, home.path(), &config, logs.clone(), events).await?;
         tell(&records.opened);
-        setting.earlier = records.opened.residents.len();
         let pool = Pool::new(world.clone(), &config, models, ground, records)?;
         pool.tidy_sessions();
+        if let Some(recorder) = &recorder {
+            keep_earlier(recorder, &pool).await;
+        }
         if resume == Resume::AtStart {
             for (id, error) in pool.restore_all().await {
                 tracing::warn!(agent = %id, error = &error as &dyn Error, "cannot be resumed");
@@ -214,14 +224,17 @@ impl Server {
         let listener = world.net.bind(wanted).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         // From here on nothing but the disk keeps it from starting.
-        if let Some(prepared) = prepared {
-            prepared.begin(setting, &secrets)?;
-        }
-        home.sign(world.environment.process_id(), address.port())?;
         let token = match access {
             Access::Everybody => None,
-            Access::TokenHolders => {
-                let token = home::new_token(world.chance.as_ref());
+            Access::TokenHolders => Some(home::new_token(world.chance.as_ref())),
+        };
+        if let Some(prepared) = prepared {
+            prepared.begin(setting, &secrets.and(token.clone()))?;
+        }
+        home.sign(world.environment.process_id(), address.port())?;
+        let token = match token {
+            None => None,
+            Some(token) => {
                 let path = home.write_token(&world, address.port(), &token)?;
                 Some((token, path))
             }

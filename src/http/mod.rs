@@ -5,6 +5,7 @@ mod auth;
 mod body;
 mod head;
 mod phase;
+mod recorded;
 mod reply;
 mod route;
 mod sse;
@@ -39,7 +40,7 @@ use crate::limits::{
     LIBRARY_HEADER_FIELDS_MAX, REFUSALS_AT_ONCE_MAX,
 };
 use crate::rpc::caller::{Caller, ClientName};
-use crate::rpc::{Rpc, Target};
+use crate::rpc::{Reply, Rpc, Target};
 use crate::world::{Listener, Stream};
 
 const REQUESTER: &str = "x-nexus-agent";
@@ -167,25 +168,35 @@ impl Service {
             Ok(Route::AllEvents) => (Wanted::Events, Target::Global),
             Ok(Route::AgentEvents(id)) => (Wanted::Events, Target::Agent(id)),
             Ok(Route::Health) => return without_body(health(), body, &parts).await,
-            Err(refusal) => return without_body(refusal.response(), body, &parts).await,
+            Err(refusal) => return self.refused(refusal, body, &parts).await,
         };
         let caller = match self.caller(&parts) {
             Ok(caller) => caller,
-            Err(refusal) => return without_body(refusal.response(), body, &parts).await,
+            Err(refusal) => return self.refused(refusal, body, &parts).await,
         };
         match what {
             Wanted::Call => match body::read(body, until).await {
-                Ok(body) => reply::of_rpc(self.rpc.answer(&caller, target, &body).await),
+                Ok(body) => {
+                    let answer = self.rpc.answer(&caller, target, &body).await;
+                    if matches!(answer, Reply::NotJsonRpc(_)) {
+                        self.record_refused(&parts, &body, StatusCode::BAD_REQUEST);
+                    }
+                    reply::of_rpc(answer)
+                }
                 Err(refusal) => refusal.response(),
             },
-            Wanted::Events => {
-                let response = match self.open_stream(&caller, target, &parts).await {
-                    Ok(events) => reply::of_events(events),
-                    Err(refusal) => refusal.response(),
-                };
-                without_body(response, body, &parts).await
-            }
+            Wanted::Events => match self.open_stream(&caller, target, &parts).await {
+                Ok(events) => without_body(reply::of_events(events), body, &parts).await,
+                Err(refusal) => self.refused(refusal, body, &parts).await,
+            },
         }
+    }
+
+    /// Refuses a request by its head.
+    async fn refused(&self, refusal: Refusal, body: Incoming, parts: &Parts) -> Response<Outgoing> {
+        let response = refusal.response();
+        self.record_refused(parts, &[], response.status());
+        without_body(response, body, parts).await
     }
 
     fn caller(&self, parts: &Parts) -> Result<Caller, Refusal> {

@@ -19,7 +19,7 @@ use crate::rpc::caller::Caller;
 use crate::rpc::code::Code;
 use crate::rpc::{Missing, Target};
 
-const LAST_EVENT_ID: &str = "last-event-id";
+pub(super) const LAST_EVENT_ID: &str = "last-event-id";
 const AFTER: &str = "after";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Recorder;
-use super::note::{Call, CallEnd, Client, Event, Meaning, Number, Stream, What};
+use super::note::{Call, CallEnd, Client, Event, Meaning, Number, RefusedRequest, Stream, What};
 use crate::code::ErrorObject;
 use crate::event::{Audience, Committed, What as Happened};
 use crate::id::AgentId;
@@ -44,6 +44,11 @@ impl Recorder {
         let (agent, method) = (agent.map(str::to_owned), method.to_owned());
         self.note(What::CallBegan(number, Call { by, agent, method, params }));
         CallSeen { recorder: self.clone(), number, is_open: true }
+    }
+
+    /// A request was refused before it became a call.
+    pub fn refused(&self, request: RefusedRequest) {
+        self.note(What::Refused(request));
     }
 
     /// A client opens a stream of events.
@@ -100,12 +105,19 @@ impl Drop for StreamSeen {
 impl Audience for Recorder {
     fn publish(&self, events: &[Committed]) {
         for Committed { event, .. } in events {
-            let meaning = match &event.what {
-                Happened::TurnStarted { .. } => Meaning::TurnStarted,
-                Happened::ConfirmationRequested { confirm_id, tool, .. } => {
+            let meaning = match (&event.what, &event.request_id) {
+                (Happened::TurnQueued { .. }, Some(request_id)) => {
+                    Meaning::Queued { request_id: request_id.clone() }
+                }
+                (Happened::AgentRestored { .. }, _) => Meaning::Restored,
+                (Happened::TurnStarted { .. }, _) => Meaning::TurnStarted,
+                (Happened::ConfirmationRequested { confirm_id, tool, .. }, _) => {
                     Meaning::Asks { confirm_id: confirm_id.clone(), tool: tool.name.clone() }
                 }
-                what if what.is_terminal() => Meaning::TurnEnded,
+                (Happened::ConfirmationResolved { confirm_id, .. }, _) => {
+                    Meaning::Decided { confirm_id: confirm_id.clone() }
+                }
+                (what, _) if what.is_terminal() => Meaning::TurnEnded,
                 _ => Meaning::None,
             };
             let (name, agent) = (event.what.name(), event.agent_id.clone());

@@ -1,4 +1,5 @@
-//! What models are shown and answer: an attempt becomes one note when it begins, and one when it ends.
+//! What models are shown and answer: an attempt becomes one note when it begins, one for each piece of the
+//! answer as it comes, so that a kill loses none, and one when it ends.
 
 use std::time::Duration;
 
@@ -7,10 +8,11 @@ use http::Request;
 use tokio::time::Instant;
 
 use super::Recorder;
-use super::note::{Answer, AnswerEnd, Number, What};
+use super::note::{Answer, AnswerEnd, Number, Piece, What};
 use crate::id::AgentId;
+use crate::message::Usage;
 use crate::provider::script::View;
-use crate::provider::{Ear, Hearing, ModelEvent, ProviderError};
+use crate::provider::{Ear, FinishReason, Hearing, ModelEvent, ProviderError};
 
 impl Ear for Recorder {
     fn asks(&self, agent: &AgentId, sent: &Request<Bytes>) -> Box<dyn Hearing> {
@@ -19,7 +21,8 @@ impl Ear for Recorder {
             self.note(What::Asked(number, agent.clone(), View::of(sent)));
         }
         let (asked, recorder) = (Instant::now(), self.clone());
-        Box::new(Attempt { recorder, number, asked, first: None, answer: Some(Heard::default()) })
+        let state = State::Open { usage: None, finish: None };
+        Box::new(Attempt { recorder, number, asked, first: None, state })
     }
 }
 
@@ -29,50 +32,52 @@ struct Attempt {
     asked: Instant,
     /// When the first event came.
     first: Option<Instant>,
-    /// Until its end is told.
-    answer: Option<Heard>,
+    state: State,
 }
 
-#[derive(Default)]
-struct Heard {
-    thinks: Vec<String>,
-    says: Vec<String>,
-    /// By the index that the provider gives them.
-    calls: Vec<(usize, String, String)>,
-    usage: Option<crate::message::Usage>,
-    finish: Option<crate::provider::FinishReason>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open {
+        usage: Option<Usage>,
+        finish: Option<FinishReason>,
+    },
+    /// Its end is told.
+    Over,
 }
 
 impl Attempt {
     fn tell(&mut self, end: AnswerEnd) {
-        let Some(Heard { thinks, says, calls, usage, finish }) = self.answer.take() else { return };
-        let calls = calls.into_iter().map(|(_, name, arguments)| (name, arguments)).collect();
+        let State::Open { usage, finish } = std::mem::replace(&mut self.state, State::Over) else {
+            return;
+        };
         let delay = self.first.map_or(Duration::ZERO, |first| first - self.asked);
         let took = self.first.map_or(Duration::ZERO, |first| first.elapsed());
-        let answer = Answer { thinks, says, calls, usage, finish, end, delay, took };
+        let answer = Answer { usage, finish, end, delay, took };
         self.recorder.note(What::Answered(self.number, answer));
+    }
+
+    fn said(&self, piece: Piece) {
+        self.recorder.note(What::Said(self.number, piece));
     }
 }
 
 impl Hearing for Attempt {
     fn event(&mut self, event: &ModelEvent) {
         self.first.get_or_insert_with(Instant::now);
-        let Some(heard) = &mut self.answer else { return };
+        let State::Open { usage, finish } = &mut self.state else { return };
         match event {
-            ModelEvent::Text(text) => heard.says.push(text.clone()),
-            ModelEvent::Reasoning(text) => heard.thinks.push(text.clone()),
+            ModelEvent::Text(text) => self.said(Piece::Says(text.clone())),
+            ModelEvent::Reasoning(text) => self.said(Piece::Thinks(text.clone())),
             ModelEvent::ToolCallStarted { index, id: _, name } => {
-                heard.calls.push((*index, name.clone(), String::new()));
+                self.said(Piece::Calls { index: *index, tool: name.clone() });
             }
             ModelEvent::ToolCallDelta { index, arguments } => {
-                if let Some(call) = heard.calls.iter_mut().find(|(of, ..)| of == index) {
-                    call.2.push_str(arguments);
-                }
+                self.said(Piece::Arguments { index: *index, text: arguments.clone() });
             }
-            ModelEvent::Usage(usage) => heard.usage = Some(*usage),
+            ModelEvent::Usage(used) => *usage = Some(*used),
             // A turn hears of those from above the attempts.
             ModelEvent::Retry(_) => {}
-            ModelEvent::Finished(finish) => heard.finish = Some(*finish),
+            ModelEvent::Finished(why) => *finish = Some(*why),
         }
     }
 
@@ -82,7 +87,8 @@ impl Hearing for Attempt {
     }
 
     fn unsent(&mut self) {
-        if self.answer.take().is_some() {
+        if self.state != State::Over {
+            self.state = State::Over;
             self.recorder.note(What::Unasked(self.number));
         }
     }
@@ -95,7 +101,7 @@ impl Hearing for Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         // A reader that has the finish does not read on.
-        let is_whole = self.answer.as_ref().is_some_and(|heard| heard.finish.is_some());
+        let is_whole = matches!(self.state, State::Open { finish: Some(_), .. });
         self.tell(if is_whole { AnswerEnd::Whole } else { AnswerEnd::Dropped });
     }
 }

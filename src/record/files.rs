@@ -75,8 +75,8 @@ impl Eye {
         // A session is only worth something whole.
         let is_enough = !is_partial || (self.is_in_a_root(&path) && !path.starts_with(&self.home));
         if is_enough && self.minds(&path) {
-            let (len, modified) = (stat.len, stat.modified);
-            self.recorder.note(What::File(Sighting { path, found, len, modified }));
+            let Stat { len, mode, modified, kind: _ } = *stat;
+            self.recorder.note(What::File(Sighting { path, found, len, mode, modified }));
         }
     }
 
@@ -86,8 +86,9 @@ impl Eye {
 
     fn gone(&self, path: PathBuf) {
         if self.minds(&path) {
-            let (found, len, modified) = (Found::Nothing, 0, Timestamp::UNIX_EPOCH);
-            self.recorder.note(What::File(Sighting { path, found, len, modified }));
+            let (len, mode, modified) = (0, 0, Timestamp::UNIX_EPOCH);
+            let sighting = Sighting { path, found: Found::Nothing, len, mode, modified };
+            self.recorder.note(What::File(sighting));
         }
     }
 
@@ -236,7 +237,9 @@ impl Dir for WatchedDir {
     }
 
     fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.inner.set_mode(path, mode)
+        self.inner.set_mode(path, mode)?;
+        self.left(path);
+        Ok(())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

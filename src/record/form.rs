@@ -48,8 +48,6 @@ pub(super) struct Fault {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error_in_stream: Option<Yes>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) bad_arguments: Option<Yes>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stall: Option<Stall>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reset_after: Option<u64>,
@@ -88,11 +86,53 @@ pub(super) type Files = BTreeMap<String, File>;
 #[serde(untagged)]
 pub(super) enum File {
     Text(String),
-    Repeated { text: &'static str, repeat: u64 },
-    Base64 { base64: String },
-    Dir { dir: Yes },
-    Symlink { symlink: String },
-    Remove { remove: Yes },
+    TextWithMode {
+        text: String,
+        mode: u32,
+    },
+    Repeated {
+        text: &'static str,
+        repeat: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    Base64 {
+        base64: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    Dir {
+        dir: Yes,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    Symlink {
+        symlink: String,
+    },
+    Remove {
+        remove: Yes,
+    },
+}
+
+impl File {
+    /// A mode is given where it is not the usual one.
+    pub(super) fn text(text: String, mode: Option<u32>) -> Self {
+        match mode {
+            None => Self::Text(text),
+            Some(mode) => Self::TextWithMode { text, mode },
+        }
+    }
+
+    /// The same with other permission bits.
+    pub(super) fn with_mode(self, mode: Option<u32>) -> Self {
+        match self {
+            Self::Text(text) | Self::TextWithMode { text, .. } => Self::text(text, mode),
+            Self::Repeated { text, repeat, .. } => Self::Repeated { text, repeat, mode },
+            Self::Base64 { base64, .. } => Self::Base64 { base64, mode },
+            Self::Dir { dir, .. } => Self::Dir { dir, mode },
+            Self::Symlink { .. } | Self::Remove { .. } => self,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -113,6 +153,8 @@ pub(super) struct Step {
     pub(super) agent: Option<String>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(super) params: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) params_json: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +166,8 @@ pub(super) struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) confirm: Option<Confirm>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) raw: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sleep: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop: Option<&'static str>,
@@ -133,6 +177,8 @@ pub(super) struct Step {
     pub(super) background: Option<Yes>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expect: Option<Value>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) save: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(super) expect_error: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]

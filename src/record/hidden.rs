@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// Where things lie in a scenario.
 pub(super) const PROJECT: &str = "/project";
-const HOME: &str = "/home/nexus/.nexus3";
+pub(super) const HOME: &str = "/home/nexus/.nexus3";
 const USER: &str = "/home/nexus";
 
 /// How the names of variables end whose values nobody shows.

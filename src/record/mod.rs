@@ -23,7 +23,7 @@ mod hidden; // secrets and places
 mod note; // what is told
 mod programs; // programs with somebody who looks on
 mod story; // notes to a scenario
-mod text; // a scenario as TOML
+pub mod text; // a scenario as TOML
 mod writer; // the task that writes
 
 use std::fmt;
@@ -39,17 +39,20 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use door::{CallSeen, StreamSeen};
+pub use note::{RefusedRequest, Shown};
 
 use self::hidden::Hidden;
 use self::note::{Note, Number, What};
 use self::story::Story;
 use self::writer::Writer;
 use crate::config::{Config, ProviderConfig};
+use crate::id::AgentId;
 use crate::limits::{
-    RECORD_CLOSE_MAX, RECORD_FILES_BYTES_MAX, RECORD_QUEUE_BYTES_MAX, RECORD_QUEUE_NOTES_MAX,
-    RECORD_ROOTS_MAX,
+    RECORD_CLOSE_MAX, RECORD_EARLIER_BYTES_MAX, RECORD_FILES_BYTES_MAX, RECORD_QUEUE_BYTES_MAX,
+    RECORD_QUEUE_NOTES_MAX, RECORD_ROOTS_MAX,
 };
 use crate::provider::{Ear, Models, Secrets};
+use crate::session::SessionFile;
 use crate::world::{Access, World};
 
 #[derive(Debug, thiserror::Error)]
@@ -64,10 +67,6 @@ pub enum RecordError {
     },
 }
 
-/// A recording begins with an empty database.
-const EARLIER: &str =
-    "agents of an earlier server are not in the recording: give it a --home of its own";
-
 /// What is known of a server before its first request.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -80,8 +79,6 @@ pub struct Setting {
     pub home: PathBuf,
     /// The server's working directory, without links.
     pub cwd: PathBuf,
-    /// How many agents there are that an earlier server had.
-    pub earlier: usize,
 }
 
 impl Setting {
@@ -93,14 +90,7 @@ impl Setting {
         (home, cwd): (&Path, &Path),
     ) -> Self {
         let (home, cwd) = (home.to_owned(), cwd.to_owned());
-        Self {
-            flags,
-            config: config.clone(),
-            found: models.found().cloned(),
-            home,
-            cwd,
-            earlier: 0,
-        }
+        Self { flags, config: config.clone(), found: models.found().cloned(), home, cwd }
     }
 }
 
@@ -123,6 +113,8 @@ struct Shared {
     roots: ArcSwap<Vec<PathBuf>>,
     /// Bytes of files that may still be kept.
     files_room: AtomicUsize,
+    /// And of the conversations of agents that were there before.
+    earlier_room: AtomicUsize,
     numbers: AtomicU64,
     /// Something found no room: what follows would not fit to what was before.
     is_cut: AtomicBool,
@@ -156,9 +148,6 @@ impl Prepared {
         let Self { recorder, waiting } = self;
         let shared = &recorder.shared;
         make(shared)?;
-        if setting.earlier > 0 {
-            tracing::warn!(agents = setting.earlier, "{EARLIER}");
-        }
         let hidden = Hidden::new(&shared.world, secrets, &setting);
         let story = Story::new(hidden, setting, shared.began_at);
         let writer = Writer::new(Arc::clone(shared), waiting, story);
@@ -213,6 +202,7 @@ impl Recorder {
             room: Arc::new(Semaphore::new(RECORD_QUEUE_BYTES_MAX)),
             roots: ArcSwap::default(),
             files_room: AtomicUsize::new(RECORD_FILES_BYTES_MAX),
+            earlier_room: AtomicUsize::new(RECORD_EARLIER_BYTES_MAX),
             numbers: AtomicU64::new(0),
             is_cut: AtomicBool::new(false),
             close: CancellationToken::new(),
@@ -237,6 +227,21 @@ impl Recorder {
     /// Who hears models.
     pub fn ear(&self) -> Arc<dyn Ear> {
         Arc::new(self.clone())
+    }
+
+    /// What the last server left open is closed: what happens from now on is this one's.
+    pub fn begins(&self) {
+        self.note(What::Begins);
+    }
+
+    /// What an agent of an earlier server would come back as; it is in the recording once it does.
+    pub fn earlier(&self, agent: &AgentId, session: Option<&SessionFile>) {
+        if let Some(session) = session {
+            self.works_in(&session.working_directory);
+        }
+        let bytes = session.and_then(|session| session.bytes().ok());
+        let bytes = bytes.filter(|bytes| takes(&self.shared.earlier_room, bytes.len()));
+        self.note(What::Earlier(agent.clone(), bytes));
     }
 
     /// The server is asked to stop.
@@ -296,8 +301,12 @@ impl Recorder {
 
     /// Takes room for the content of a file, if there is some left.
     fn keeps(&self, bytes: usize) -> bool {
-        let left = |left: usize| left.checked_sub(bytes);
-        let room = &self.shared.files_room;
-        room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
+        takes(&self.shared.files_room, bytes)
     }
+}
+
+/// Takes so many bytes from a room, or none where there are not so many left.
+fn takes(room: &AtomicUsize, bytes: usize) -> bool {
+    let left = |left: usize| left.checked_sub(bytes);
+    room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
 }

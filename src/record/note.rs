@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::code::ErrorObject;
-use crate::id::{AgentId, ConfirmId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::message::Usage;
 use crate::provider::FinishReason;
 use crate::provider::script::View;
@@ -25,12 +25,19 @@ pub(super) type Number = u64;
 
 #[derive(Debug)]
 pub(super) enum What {
+    /// What the last server left open is closed.
+    Begins,
+    /// An agent was there before: its session, unless that is too long.
+    Earlier(AgentId, Option<Vec<u8>>),
     CallBegan(Number, Call),
     CallEnded(Number, CallEnd),
+    Refused(RefusedRequest),
     StreamOpened(Number, Stream),
     StreamClosed(Number),
     Event(Event),
     Asked(Number, AgentId, Option<View>),
+    /// Something of an answer has come.
+    Said(Number, Piece),
     Answered(Number, Answer),
     /// Nobody was asked after all, and the same comes again.
     Unasked(Number),
@@ -49,6 +56,28 @@ pub(super) struct Call {
     pub(super) agent: Option<String>,
     pub(super) method: String,
     pub(super) params: Map<String, Value>,
+}
+
+/// A request that did not become a call.
+#[derive(Debug)]
+pub struct RefusedRequest {
+    pub client: String,
+    /// The lines that decided, without the token.
+    pub head: String,
+    pub shown: Shown,
+    /// What was read.
+    pub body: String,
+    pub status: u16,
+}
+
+/// What a request showed for a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    Nothing,
+    Token,
+    AnotherToken,
+    /// Something of another kind.
+    NoToken,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,18 +118,43 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) enum Meaning {
     None,
+    /// It is back from disk.
+    Restored,
+    /// A request was accepted.
+    Queued {
+        request_id: RequestId,
+    },
     TurnStarted,
     TurnEnded,
-    Asks { confirm_id: ConfirmId, tool: String },
+    Asks {
+        confirm_id: ConfirmId,
+        tool: String,
+    },
+    /// Of a confirmation.
+    Decided {
+        confirm_id: ConfirmId,
+    },
 }
 
-/// One attempt at an answer.
+/// A part of an answer, as it came.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Thinks(String),
+    Says(String),
+    /// A call of a tool, by the index that the provider gives it.
+    Calls {
+        index: usize,
+        tool: String,
+    },
+    Arguments {
+        index: usize,
+        text: String,
+    },
+}
+
+/// How one attempt at an answer ended.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) thinks: Vec<String>,
-    pub(super) says: Vec<String>,
-    /// Names and arguments, as text.
-    pub(super) calls: Vec<(String, String)>,
     pub(super) usage: Option<Usage>,
     pub(super) finish: Option<FinishReason>,
     pub(super) end: AnswerEnd,
@@ -147,6 +201,7 @@ pub(super) struct Sighting {
     pub(super) path: PathBuf,
     pub(super) found: Found,
     pub(super) len: u64,
+    pub(super) mode: u32,
     pub(super) modified: Timestamp,
 }
 
@@ -167,16 +222,16 @@ impl Note {
     pub(super) fn bytes(&self) -> usize {
         let content = match &self.what {
             What::CallBegan(_, call) => call.params.values().map(weight).sum(),
+            What::Earlier(_, session) => session.as_ref().map_or(0, Vec::len),
+            What::Refused(request) => request.head.len() + request.body.len(),
             What::CallEnded(_, CallEnd::Result(result)) => weight(result),
-            What::Answered(_, answer) => {
-                let texts = answer.thinks.iter().chain(&answer.says);
-                let calls = answer.calls.iter().map(|(_, arguments)| arguments);
-                texts.chain(calls).map(String::len).sum()
-            }
+            What::Said(_, piece) => return piece.text().len() + PIECE_BYTES,
             What::Asked(_, _, view) => view.as_ref().map_or(0, View::bytes),
             What::ProgramEnded(_, ran) => ran.stdout.len() + ran.stderr.len(),
             What::File(Sighting { found: Found::Content(content), .. }) => content.len(),
-            What::CallEnded(..)
+            What::Begins
+            | What::CallEnded(..)
+            | What::Answered(..)
             | What::Unasked(_)
             | What::StreamOpened(..)
             | What::StreamClosed(_)
@@ -189,8 +244,19 @@ impl Note {
     }
 }
 
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Self::Thinks(text) | Self::Says(text) | Self::Arguments { text, .. } => text,
+            Self::Calls { tool, .. } => tool,
+        }
+    }
+}
+
 /// Of a note without its texts.
 const NOTE_BYTES: usize = 200;
+/// Of a piece of an answer, as the story keeps it.
+const PIECE_BYTES: usize = 24;
 
 fn weight(value: &Value) -> usize {
     match value {

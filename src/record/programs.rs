@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::Recorder;
 use super::note::{Number, Ran, RanEnd, What};
 use crate::limits::{PROGRAM_OUTPUT_HALF_BYTES, RECORD_OUTPUT_PIECES_MAX};
+use crate::tool::asked_for;
 use crate::world::{BoxFuture, Clock, Exit, Process, Program, Programs, Signal, World};
 
 pub(super) fn watched(recorder: &Recorder, world: &World) -> Arc<dyn Programs> {
@@ -51,26 +52,10 @@ impl Programs for Watched {
     }
 }
 
-/// The options of `git` that keep drivers and submodules away.
-const KEPT_AWAY: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
-
-/// The program and its arguments as a scenario names them: what we put before the subcommand of `git`,
-/// and what we keep away, was nobody's wish.
+/// The program and its arguments as a scenario names them.
 fn words(program: &Program) -> Vec<String> {
     let name = program.program.to_string_lossy();
-    let name = name.strip_prefix("/usr/bin/").unwrap_or(&name);
-    let given = program.arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let mut words = vec![name.to_owned()];
-    if name != "git" {
-        words.extend(given);
-        return words;
-    }
-    let mut given = given.skip_while(|word| word == "--no-pager").peekable();
-    while given.next_if(|word| word == "-c").is_some() {
-        given.next();
-    }
-    words.extend(given.filter(|word| !KEPT_AWAY.contains(&word.as_str())));
-    words
+    asked_for(name.strip_prefix("/usr/bin/").unwrap_or(&name), program)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,31 +154,5 @@ impl AsyncRead for Tee {
             self.left -= kept.len();
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use super::*;
-    use crate::world::Confinement;
-
-    fn named(program: &str, arguments: &[&str]) -> String {
-        let program = Program {
-            program: program.into(),
-            arguments: arguments.iter().map(Into::into).collect(),
-            directory: PathBuf::from("/"),
-            environment: Vec::new(),
-            confinement: Confinement::None,
-        };
-        words(&program).join(" ")
-    }
-
-    #[test]
-    fn a_program_is_named_as_its_caller_named_it() {
-        assert_eq!(named("/usr/bin/make", &["-c", "test"]), "make -c test");
-        let given = ["--no-pager", "-c", "core.pager=cat", "diff", "--no-ext-diff", "-c"];
-        assert_eq!(named("git", &given), "git diff -c");
     }
 }

@@ -1,5 +1,6 @@
 //! A scenario as TOML, written to be read: a heading for each part, its values in lines, long texts over
-//! several of them. Pure; what it means is not known here.
+//! several of them. Whoever writes one writes it with this: recordings, and those who change a file.
+//! Pure; what it means is not known here.
 
 use std::fmt::Write;
 
@@ -11,45 +12,59 @@ const LINE_CHARS: usize = 100;
 
 /// Collects a file.
 #[derive(Debug, Default)]
-pub(super) struct Text(String);
+pub struct Text(String);
 
 impl Text {
-    pub(super) fn comment(&mut self, line: &str) {
+    pub fn comment(&mut self, line: &str) {
         let _ = writeln!(self.0, "# {}", line.replace(char::is_control, " "));
     }
 
     /// One value before the first heading.
-    pub(super) fn value(&mut self, key: &str, value: &Value) {
+    pub fn value(&mut self, key: &str, value: &Value) {
         line(&mut self.0, key, value);
     }
 
     /// `[key]`; nothing where it is empty.
-    pub(super) fn table(&mut self, key: &str, part: &impl Serialize) {
-        let table = table(part);
+    pub fn table(&mut self, key: &str, table: &Table) {
         if !table.is_empty() {
-            let _ = writeln!(self.0, "\n[{key}]");
-            lines(&mut self.0, &table);
+            let _ = writeln!(self.0, "\n[{}]", name(key));
+            lines(&mut self.0, table);
         }
     }
 
     /// One `[[key]]`.
-    pub(super) fn item(&mut self, key: &str, part: &impl Serialize) {
-        let _ = writeln!(self.0, "\n[[{key}]]");
-        lines(&mut self.0, &table(part));
+    pub fn item(&mut self, key: &str, table: &Table) {
+        let _ = writeln!(self.0, "\n[[{}]]", name(key));
+        lines(&mut self.0, table);
     }
 
-    pub(super) fn into_string(self) -> String {
+    pub fn into_string(self) -> String {
         self.0
     }
 }
 
 /// A part as TOML has it, which knows no null and no whole numbers beyond its own.
-fn table(part: &impl Serialize) -> Table {
+pub fn table(part: &impl Serialize) -> Table {
     let value = serde_json::to_value(part).expect("parts of a scenario have only string keys");
     match toml_of(value) {
         Some(Value::Table(table)) => table,
         _ => Table::new(),
     }
+}
+
+/// Whether TOML can say all of it: it knows no null, and no whole numbers beyond its own.
+pub fn fits_toml(members: &serde_json::Map<String, serde_json::Value>) -> bool {
+    fn fits(value: &serde_json::Value) -> bool {
+        use serde_json::Value as Json;
+        match value {
+            Json::Null => false,
+            Json::Number(number) => number.is_i64() || number.is_f64(),
+            Json::Bool(_) | Json::String(_) => true,
+            Json::Array(items) => items.iter().all(fits),
+            Json::Object(members) => members.values().all(fits),
+        }
+    }
+    members.values().all(fits)
 }
 
 fn toml_of(value: serde_json::Value) -> Option<Value> {
@@ -82,7 +97,7 @@ fn lines(text: &mut String, table: &Table) {
 fn line(text: &mut String, key: &str, value: &Value) {
     let key = name(key);
     let value = match value {
-        Value::String(content) if content.trim_end_matches('\n').contains('\n') => several(content),
+        Value::String(content) if has_lines(content) => several(content),
         value => wrapped(value, ""),
     };
     let _ = writeln!(text, "{key} = {value}");
@@ -102,12 +117,11 @@ fn wrapped(value: &Value, indent: &str) -> String {
             format!("[\n{}{indent}]", items.iter().map(item).collect::<String>())
         }
         Value::Table(table) => {
-            let member = |(key, value): (&String, &Value)| {
-                format!("{} = {}", name(key), wrapped(value, indent))
-            };
-            let members: Vec<String> = table.iter().map(member).collect();
+            let members: Vec<String> =
+                table.iter().map(|pair| member(pair, |value| wrapped(value, indent))).collect();
             format!("{{ {} }}", members.join(", "))
         }
+        Value::String(text) if has_lines(text) => several(text),
         Value::String(_)
         | Value::Integer(_)
         | Value::Float(_)
@@ -130,12 +144,23 @@ fn inline(value: &Value) -> String {
         }
         Value::Table(table) if table.is_empty() => "{}".to_owned(),
         Value::Table(table) => {
-            let member =
-                |(key, value): (&String, &Value)| format!("{} = {}", name(key), inline(value));
-            let members: Vec<String> = table.iter().map(member).collect();
+            let members: Vec<String> = table.iter().map(|pair| member(pair, inline)).collect();
             format!("{{ {} }}", members.join(", "))
         }
     }
+}
+
+fn member((key, value): (&String, &Value), written: impl Fn(&Value) -> String) -> String {
+    match value {
+        // The bits of a file are only taken as an octal number.
+        Value::Integer(bits @ 0..) if key == "mode" => format!("mode = 0o{bits:o}"),
+        _ => format!("{} = {}", name(key), written(value)),
+    }
+}
+
+/// Whether a text is more than a line.
+fn has_lines(text: &str) -> bool {
+    text.trim_end_matches('\n').contains('\n')
 }
 
 fn name(key: &str) -> String {
@@ -143,8 +168,12 @@ fn name(key: &str) -> String {
     if !key.is_empty() && key.chars().all(is_bare) { key.to_owned() } else { quoted(key) }
 }
 
-/// The escapes of JSON are escapes of TOML, but one character more needs one.
+/// Between single quotes nothing is escaped, which is better to read where something would be. Else the
+/// escapes of JSON are escapes of TOML, but one character more needs one.
 fn quoted(text: &str) -> String {
+    if text.contains(['"', '\\']) && !text.contains(|c: char| c == '\'' || c.is_control()) {
+        return format!("'{text}'");
+    }
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
@@ -157,6 +186,7 @@ fn several(text: &str) -> String {
         match c {
             '\n' | '\t' => written.push(c),
             '\\' => written.push_str("\\\\"),
+            '\r' => written.push_str("\\r"),
             // Three of them would end it, and so would one before those that do.
             '"' if quotes == 3 => {
                 written.push_str("\\\"");
@@ -197,12 +227,15 @@ mod tests {
         for content in texts {
             let mut text = Text::default();
             text.value("about", &"line\nfeed".into());
-            text.table("files", &json!({ "/a b": content }));
-            text.item("step", &json!({ "params": { "x": [content, 1, 2.5, null] }, "y": null }));
+            text.table("files", &table(&json!({ "/a b": content })));
+            let long = "l".repeat(100);
+            let params = json!({ "x": [content, 1, 2.5, null], "y": content, "z": long });
+            text.item("step", &table(&json!({ "params": params, "y": null })));
             let text = text.into_string();
             let read: Table = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
             assert_eq!(read["files"]["/a b"].as_str(), Some(content), "{text}");
             assert_eq!(read["step"][0]["params"]["x"][0].as_str(), Some(content), "{text}");
+            assert_eq!(read["step"][0]["params"]["y"].as_str(), Some(content), "{text}");
             assert_eq!(read["step"][0].as_table().map(Table::len), Some(1), "{text}");
         }
     }
@@ -210,14 +243,22 @@ mod tests {
     #[test]
     fn a_long_list_has_a_line_for_each_item() {
         let mut text = Text::default();
-        text.table("empty", &json!({}));
-        text.item(
-            "model",
-            &json!({ "says": ["x".repeat(60), "y".repeat(60)], "usage": { "input": 3 } }),
-        );
+        text.table("empty", &Table::new());
+        let says = ["x".repeat(60), "y".repeat(60)];
+        text.item("model", &table(&json!({ "says": says, "usage": { "input": 3 } })));
         let (x, y) = ("x".repeat(60), "y".repeat(60));
         let expected =
             format!("\n[[model]]\nsays = [\n  \"{x}\",\n  \"{y}\",\n]\nusage = {{ input = 3 }}\n");
+        assert_eq!(text.into_string(), expected);
+    }
+
+    #[test]
+    fn the_bits_of_a_file_are_octal() {
+        let mut text = Text::default();
+        let script = format!("#!/bin/sh\n{}\n", "x".repeat(90));
+        text.table("files", &table(&json!({ "/a": { "text": script, "mode": 0o755 } })));
+        let expected =
+            format!("\n[files]\n\"/a\" = {{ text = \"\"\"\n{script}\"\"\", mode = 0o755 }}\n");
         assert_eq!(text.into_string(), expected);
     }
 }

@@ -46,6 +46,7 @@ use tokio::sync::Semaphore;
 pub use decide::Question;
 use decide::{Admitted, Examined};
 use error::FileError;
+pub use programs::asked_for;
 use team::Membership;
 use workplace::{Site, Turns, Workplace};
 

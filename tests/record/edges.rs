@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use nexus3::event::What;
+use nexus3::message::Message;
 use nexus3::rpc::method::SendParams;
 use rustix::process::Signal;
 
@@ -24,33 +25,6 @@ fault = { stall = 1 }
 call = "list_agents"
 "#;
 
-const LINKED: &str = r#"
-schema = 1
-about = "An agent reads what a link leads to."
-[files]
-"/project/notes.txt" = "three apples"
-[[model]]
-agent = "a"
-asks = [{ tool = "read_file", args = { path = "link" } }]
-[[model]]
-agent = "a"
-says = "Apples."
-[[step]]
-call = "list_agents"
-"#;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_link_that_somebody_followed_is_part_of_the_recording() {
-    let live = Live::start(LINKED).await;
-    std::os::unix::fs::symlink("notes.txt", live.place.path().join("link")).unwrap();
-    let a = live.create("a", "sandboxed", None).await;
-    let read = SendParams { content: "Read".to_owned(), ..SendParams::default() };
-    live.client.send(&a, &read).await.unwrap();
-    let text = live.end(Signal::TERM).text;
-    let played = replay(&text);
-    assert_eq!(played.failures, [""; 0], "{text}\n{}", played.transcript);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_leaves_a_recording_of_what_happened_until_then() {
     let live = Live::start(SILENT).await;
@@ -62,7 +36,7 @@ async fn a_kill_leaves_a_recording_of_what_happened_until_then() {
     live.client.send(&a, &unheard).await.unwrap();
     until(&mut stream, |what| matches!(what, What::ContentChunk { .. })).await;
     // It is written now and then, whatever else happens.
-    while !live.text().contains("And now?") {
+    while !live.text().contains("Well, ") {
         live.client.list_agents().await.unwrap();
     }
     let mode = std::fs::metadata(live.recording()).unwrap().permissions().mode();
@@ -71,7 +45,9 @@ async fn a_kill_leaves_a_recording_of_what_happened_until_then() {
     assert!(text.contains("# The server was still running."), "{text}");
     let played = replay(&text);
     assert_eq!(played.failures, [""; 0], "{text}\n{}", played.transcript);
-    assert_eq!(played.conversations["a"].len(), 3, "what was asked last has no answer");
+    let last = played.conversations["a"].last();
+    let is_cut = |message: &Message| matches!(message, Message::Assistant { content, .. } if content == "Well, ");
+    assert!(last.is_some_and(is_cut), "what had come of the answer is in it: {last:?}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The program, recording, in a project and a home of its own, with a model that answers from a script.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use nexus3::provider::script::Script;
 use nexus3::rpc::method::CreateAgentParams;
 use nexus3::world::{World, real};
 use nexus3_sim::model::{Asked, ModelHost, Observer, Received, Scripted};
-use nexus3_sim::scenario::Scenario;
+use nexus3_sim::scenario::{FileSpec, Scenario};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -25,8 +27,10 @@ pub const KEY: &str = "sk-canary-7c1f0d5e2b";
 pub struct Live {
     child: Child,
     pub client: NexusClient,
+    pub address: SocketAddr,
     pub place: TempDir,
-    home: TempDir,
+    pub home: TempDir,
+    recording: PathBuf,
 }
 
 struct Unheard;
@@ -71,25 +75,53 @@ impl Live {
         std::fs::write(home.path().join("config.json"), config.to_string()).unwrap();
         for (path, file) in &scenario.files {
             let inside = path.strip_prefix("/project").unwrap();
-            std::fs::write(place.path().join(inside), file.content().unwrap()).unwrap();
+            let path = place.path().join(inside);
+            std::fs::write(&path, file.content().unwrap()).unwrap();
+            let (FileSpec::Text { mode, .. } | FileSpec::Bytes { mode, .. }) = file else {
+                continue;
+            };
+            if let Some(mode) = mode {
+                std::fs::set_permissions(&path, Permissions::from_mode(*mode)).unwrap();
+            }
         }
-        let recording = home.path().join("recording.toml");
-        let mut command = serve(&home, &place, &["--record", recording.to_str().unwrap()]);
+        Self::begin(&world, home, place, &[])
+    }
+
+    /// Starts it in a home and a project that are there.
+    fn begin(world: &World, home: TempDir, place: TempDir, arguments: &[&str]) -> Self {
+        let names = ["recording.toml", "again.toml"].map(|name| home.path().join(name));
+        let recording = names.into_iter().find(|path| !path.exists()).unwrap();
+        let arguments = [&["--record", recording.to_str().unwrap()], arguments].concat();
+        let mut command = serve(&home, &place, &arguments);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        let port = line.trim_end().rsplit_once(':').unwrap_or_else(|| panic!("{line}")).1;
-        let port = port.parse().unwrap();
+        let mut lines = String::new();
+        // What it says of the server before comes first.
+        let port = loop {
+            assert!(said.read_line(&mut lines).unwrap() > 0, "it does not listen: {lines}");
+            let port = lines.trim_end().rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+            if let Some(port) = port {
+                break port;
+            }
+        };
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let token = find_token(&world, home.path(), port, None).unwrap();
-        let client = NexusClient::on(&world, address, token).named("alice");
-        Self { child, client, place, home }
+        let token = find_token(world, home.path(), port, None).unwrap();
+        let client = NexusClient::on(world, address, token).named("alice");
+        Self { child, client, address, place, home, recording }
+    }
+
+    /// Stops it and starts it again where it was, with another recording.
+    pub fn restart(mut self, arguments: &[&str]) -> Self {
+        self.signal(Signal::TERM);
+        let (home, place) = (private_home(), private_home());
+        let home = std::mem::replace(&mut self.home, home);
+        let place = std::mem::replace(&mut self.place, place);
+        Self::begin(&real::world().unwrap(), home, place, arguments)
     }
 
     pub fn recording(&self) -> PathBuf {
-        self.home.path().join("recording.toml")
+        self.recording.clone()
     }
 
     pub fn text(&self) -> String {
@@ -108,11 +140,15 @@ impl Live {
 
     /// Has it end, and waits until it has.
     pub fn end(mut self, signal: Signal) -> Ended {
+        self.signal(signal);
+        let text = self.text();
+        Ended { text, place: self.place.path().canonicalize().unwrap() }
+    }
+
+    fn signal(&mut self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
         self.child.wait().unwrap();
-        let text = self.text();
-        Ended { text, place: self.place.path().canonicalize().unwrap() }
     }
 }
 

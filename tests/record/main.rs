@@ -8,6 +8,10 @@
     reason = "these tests run the program, so they use the machine as a shell does"
 )]
 
+mod bounds; // how much there is room for
+mod calls; // what may be said
+mod disk; // what lies on the disk
+mod earlier; // agents that were there before
 mod edges; // what goes wrong
 mod live; // the program and its model
 mod replay; // the recording in the simulation

@@ -114,19 +114,25 @@ fn put_one(path: &Path, spec: &FileSpec) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     match spec {
-        FileSpec::Directory => std::fs::create_dir_all(path),
+        FileSpec::Directory { mode } => {
+            std::fs::create_dir_all(path)?;
+            set_mode(path, *mode)
+        }
         FileSpec::Symlink(target) => {
             remove(path)?;
             symlink(target, path)
         }
         FileSpec::Remove => remove(path),
-        FileSpec::Text { mode, .. } => {
+        FileSpec::Text { mode, .. } | FileSpec::Bytes { mode, .. } => {
             std::fs::write(path, spec.content().expect("a file has a content"))?;
-            let permissions = mode.map(std::fs::Permissions::from_mode);
-            permissions.map_or(Ok(()), |permissions| std::fs::set_permissions(path, permissions))
+            set_mode(path, *mode)
         }
-        FileSpec::Bytes(bytes) => std::fs::write(path, bytes),
     }
+}
+
+fn set_mode(path: &Path, mode: Option<u32>) -> io::Result<()> {
+    let permissions = mode.map(std::fs::Permissions::from_mode);
+    permissions.map_or(Ok(()), |permissions| std::fs::set_permissions(path, permissions))
 }
 
 /// A directory with something in it stays: it is not ours to empty.

@@ -22,15 +22,16 @@ pub fn put(disk: &Disk, files: &Files) -> io::Result<()> {
         }
         match spec {
             FileSpec::Remove => remove(disk, path)?,
-            FileSpec::Directory => disk.put(path, Item::Dir { mode: DIR_MODE })?,
+            FileSpec::Directory { mode } => {
+                disk.put(path, Item::Dir { mode: mode.unwrap_or(DIR_MODE) })?;
+            }
             FileSpec::Symlink(target) => {
                 remove(disk, path)?;
                 disk.put(path, Item::Link { target: target.clone() })?;
             }
-            FileSpec::Text { mode, .. } => {
+            FileSpec::Text { mode, .. } | FileSpec::Bytes { mode, .. } => {
                 disk.put(path, file(spec, mode.unwrap_or(FILE_MODE)))?;
             }
-            FileSpec::Bytes(_) => disk.put(path, file(spec, FILE_MODE))?,
         }
     }
     Ok(())
@@ -60,14 +61,14 @@ pub fn unexpected(disk: &Disk, expected: &Files) -> Vec<String> {
 /// What of a file is not as it should be.
 pub fn differs(expected: &FileSpec, found: Option<&Item>) -> Option<String> {
     match (expected, found) {
-        (FileSpec::Remove, None) | (FileSpec::Directory, Some(Item::Dir { .. })) => None,
+        (FileSpec::Remove, None) | (FileSpec::Directory { .. }, Some(Item::Dir { .. })) => None,
         (FileSpec::Symlink(target), Some(Item::Link { target: found })) if target == found => None,
         (FileSpec::Text { text, repeat: 1, .. }, Some(Item::File { content, .. })) => {
             let found = String::from_utf8_lossy(content);
             let (text, found) = (Value::from(text.as_str()), Value::from(found));
             matches(&text, &found).err().map(|mismatch| mismatch.to_string())
         }
-        (FileSpec::Text { .. } | FileSpec::Bytes(_), Some(Item::File { content, .. })) => {
+        (FileSpec::Text { .. } | FileSpec::Bytes { .. }, Some(Item::File { content, .. })) => {
             (expected.content().as_ref() != Some(content)).then(|| "other bytes".to_owned())
         }
         (FileSpec::Remove, Some(_)) => Some("there is something".to_owned()),

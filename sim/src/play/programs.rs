@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nexus3::provider::script::Times;
-use nexus3::world::{self, BoxFuture, Confinement, Exit};
+use nexus3::tool::asked_for;
+use nexus3::world::{BoxFuture, Confinement, Exit};
 use regex::Regex;
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
@@ -31,7 +32,7 @@ pub fn acting(
     let fs = Arc::new(disk.clone());
     let uses: Vec<AtomicU64> = programs.iter().map(|_| AtomicU64::new(0)).collect();
     Acting::new(fs, move |name, started| {
-        let words = words(&name.to_string_lossy(), started);
+        let words = asked_for(&name.to_string_lossy(), started);
         let is_left = |count: &AtomicU64, times: Times| match times {
             Times::Exactly(times) => count.load(Ordering::Relaxed) < times,
             Times::Always => true,
@@ -47,26 +48,6 @@ pub fn acting(
         transcript.happened(now(), SERVER, happening);
         Some(Arc::new(Entry { program: entry.clone(), disk: disk.clone() }) as Arc<dyn Act>)
     })
-}
-
-/// The options of `git` that keep drivers and submodules away.
-const KEPT_AWAY: [&str; 3] = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
-
-/// The program and its arguments as its caller gave them: what the server puts before the subcommand
-/// of `git`, and what it keeps away, are nobody's wish.
-fn words(name: &str, started: &world::Program) -> Vec<String> {
-    let given = started.arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let mut words = vec![name.to_owned()];
-    if name != "git" {
-        words.extend(given);
-        return words;
-    }
-    let mut given = given.skip_while(|word| word == "--no-pager").peekable();
-    while given.next_if(|word| word == "-c").is_some() {
-        given.next();
-    }
-    words.extend(given.filter(|word| !KEPT_AWAY.contains(&word.as_str())));
-    words
 }
 
 fn fits(run: &Run, words: &[String]) -> bool {

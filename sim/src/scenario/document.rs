@@ -1,12 +1,8 @@
 //! A scenario file for those who change it and write it again: its tree, without places. What it
 //! means is not known here; [`super::Scenario`] reads the text that comes out.
 
-use std::fmt::Write;
-
+use nexus3::record::text::Text;
 use toml::{Table, Value};
-
-/// How wide an inline value may be before a list is written over several lines.
-const LINE_CHARS: usize = 100;
 
 /// What the parts of a file are in, in the order in which people read them; the rest comes behind.
 const PARTS: [&str; 8] = ["env", "config", "files", "model", "program", "step", "fault", "expect"];
@@ -74,10 +70,10 @@ impl Document {
 
     /// The file, written to be read.
     pub fn text(&self) -> String {
-        let mut text = String::new();
+        let mut text = Text::default();
         for (key, value) in &self.root {
             if !is_part(value) {
-                line(&mut text, key, value);
+                text.value(key, value);
             }
         }
         let known = PARTS.iter().filter_map(|key| self.root.get_key_value(*key));
@@ -85,7 +81,7 @@ impl Document {
         for (key, value) in known.chain(others) {
             part(&mut text, key, value);
         }
-        text
+        text.into_string()
     }
 }
 
@@ -102,17 +98,12 @@ fn is_part(value: &Value) -> bool {
     }
 }
 
-fn part(text: &mut String, key: &str, value: &Value) {
-    let key = name(key);
+fn part(text: &mut Text, key: &str, value: &Value) {
     match value {
-        Value::Table(table) => {
-            let _ = writeln!(text, "\n[{key}]");
-            lines(text, table);
-        }
+        Value::Table(table) => text.table(key, table),
         Value::Array(items) => {
-            for (index, table) in items.iter().filter_map(Value::as_table).enumerate() {
-                let _ = writeln!(text, "{}[[{key}]]", if index == 0 { "\n" } else { "" });
-                lines(text, table);
+            for table in items.iter().filter_map(Value::as_table) {
+                text.item(key, table);
             }
         }
         Value::String(_)
@@ -121,65 +112,6 @@ fn part(text: &mut String, key: &str, value: &Value) {
         | Value::Boolean(_)
         | Value::Datetime(_) => {}
     }
-}
-
-fn lines(text: &mut String, table: &Table) {
-    for (key, value) in table {
-        line(text, key, value);
-    }
-}
-
-fn line(text: &mut String, key: &str, value: &Value) {
-    let key = name(key);
-    let whole = inline(value);
-    match value {
-        Value::Array(items) if whole.chars().count() > LINE_CHARS => {
-            let indent = " ".repeat(key.chars().count() + 4);
-            let items: Vec<String> = items.iter().map(inline).collect();
-            let _ = writeln!(text, "{key} = [{}]", items.join(&format!(",\n{indent}")));
-        }
-        _ => {
-            let _ = writeln!(text, "{key} = {whole}");
-        }
-    }
-}
-
-fn inline(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Integer(number) => number.to_string(),
-        // The shortest form that reads as the same number, always with a point or an exponent.
-        Value::Float(number) => format!("{number:?}"),
-        Value::Boolean(truth) => truth.to_string(),
-        Value::Datetime(date) => date.to_string(),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(inline).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Table(table) if table.is_empty() => "{}".to_owned(),
-        Value::Table(table) => {
-            let members: Vec<String> = table.iter().map(member).collect();
-            format!("{{ {} }}", members.join(", "))
-        }
-    }
-}
-
-fn member((key, value): (&String, &Value)) -> String {
-    match value {
-        // The bits of a file are only taken as an octal number.
-        Value::Integer(bits) if key == "mode" => format!("mode = 0o{bits:o}"),
-        _ => format!("{} = {}", name(key), inline(value)),
-    }
-}
-
-fn name(key: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !key.is_empty() && key.chars().all(is_bare) { key.to_owned() } else { quoted(key) }
-}
-
-/// The escapes of JSON are escapes of TOML, but one character more needs one.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 #[cfg(test)]
@@ -204,7 +136,7 @@ type   = "vllm"
         let document = Document::parse(TEXT).unwrap();
         let written = document.text();
         assert_eq!(Document::parse(&written).unwrap(), document, "{written}");
-        let expected = "schema = 1\nabout = \"One \\\"quoted\\\" line\\nand another\"\n\n\
+        let expected = "schema = 1\nabout = \"\"\"\nOne \"quoted\" line\nand another\"\"\"\n\n\
              [config]\nproviders = { sim = { type = \"vllm\" } }\n\n\
              [files]\n\"/project/a b\" = \"\\u007f\\u0000\"\n\
              \"/project/c\" = { text = \"x\", mode = 0o600 }\n\n\

@@ -20,8 +20,13 @@ pub enum FileSpec {
         repeat: u64,
         mode: Option<u32>,
     },
-    Bytes(Vec<u8>),
-    Directory,
+    Bytes {
+        bytes: Vec<u8>,
+        mode: Option<u32>,
+    },
+    Directory {
+        mode: Option<u32>,
+    },
     Symlink(PathBuf),
     /// Nothing: what was there is removed; in `[expect]`, nothing is there.
     Remove,
@@ -38,8 +43,8 @@ impl FileSpec {
                 let repeat = usize::try_from(*repeat).expect("the size was bounded when read");
                 Some(text.repeat(repeat).into_bytes())
             }
-            Self::Bytes(bytes) => Some(bytes.clone()),
-            Self::Directory | Self::Symlink(_) | Self::Remove => None,
+            Self::Bytes { bytes, mode: _ } => Some(bytes.clone()),
+            Self::Directory { .. } | Self::Symlink(_) | Self::Remove => None,
         }
     }
 }
@@ -88,22 +93,27 @@ fn spec(place: &Place<'_>, form: FileForm) -> Option<FileSpec> {
         );
         return None;
     }
-    if text.is_none() {
-        for key in ["repeat", "mode"].into_iter().filter_map(|key| place.get(key)) {
-            key.refuse_key("belongs to a `text`", "remove it");
-        }
+    if text.is_none()
+        && let Some(key) = place.get("repeat")
+    {
+        key.refuse_key("belongs to a `text`", "remove it");
+    }
+    if (symlink.is_some() || remove.is_some())
+        && let Some(key) = place.get("mode")
+    {
+        key.refuse_key("belongs to a `text`, a `base64` or a `dir`", "remove it");
     }
     check_mode(place);
     if let Some(text) = text {
         return text_spec(place, text, repeat.unwrap_or(1), mode);
     }
     if let Some(base64) = base64 {
-        return bytes_spec(place, &base64);
+        return bytes_spec(place, &base64, mode);
     }
     Some(match (symlink, remove) {
         (Some(target), _) => FileSpec::Symlink(target.into()),
         (None, Some(_)) => FileSpec::Remove,
-        (None, None) => FileSpec::Directory,
+        (None, None) => FileSpec::Directory { mode },
     })
 }
 
@@ -128,7 +138,7 @@ fn text_spec(place: &Place<'_>, text: String, repeat: u64, mode: Option<u32>) ->
     Some(FileSpec::Text { text, repeat, mode })
 }
 
-fn bytes_spec(place: &Place<'_>, base64: &str) -> Option<FileSpec> {
+fn bytes_spec(place: &Place<'_>, base64: &str, mode: Option<u32>) -> Option<FileSpec> {
     let bytes = decode_base64(base64);
     if bytes.is_none() {
         place.refuse_at(
@@ -137,7 +147,7 @@ fn bytes_spec(place: &Place<'_>, base64: &str) -> Option<FileSpec> {
             "use A-Z, a-z, 0-9, + and /, with = at the end to fill the last four characters",
         );
     }
-    bytes.map(FileSpec::Bytes)
+    bytes.map(|bytes| FileSpec::Bytes { bytes, mode })
 }
 
 /// The standard alphabet with padding.

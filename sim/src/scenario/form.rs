@@ -94,7 +94,7 @@ pub(super) struct FileTable {
     /// How often the text stands in the file. Default: once.
     #[schemars(range(min = 1))]
     pub(super) repeat: Option<u64>,
-    /// The permission bits of a file with a text, such as 0o600.
+    /// The permission bits of a file or a directory, such as 0o600.
     #[schemars(range(max = 0o7777))]
     pub(super) mode: Option<u32>,
     /// A file with these bytes.
@@ -168,6 +168,8 @@ pub(super) struct StepForm {
     /// The agent whose method is called, or whose events `on` waits for.
     pub(super) agent: Option<String>,
     pub(super) params: Option<Map<String, Value>>,
+    /// The params as a JSON object, in place of `params`: with a null, which TOML has not.
+    pub(super) params_json: Option<String>,
     /// Further request headers.
     pub(super) headers: Option<BTreeMap<String, String>>,
     /// The token to show, or false for none. Default: the server's.

@@ -290,6 +290,11 @@ fn check_models(root: &Place<'_>, entries: &[Entry]) {
         if let (Some(model), Some(_)) = (place.get("model"), &entry.agent) {
             model.refuse_key("`agent` and `model` are both given", "keep one of them");
         }
+        for (place, ask) in place.items_of("asks").iter().zip(&entry.asks) {
+            if let (Some(given), Some(_)) = (place.get("args"), &ask.args_json) {
+                given.refuse_key("`args` and `args_json` are both given", "keep one of them");
+            }
+        }
         if entry.says.is_none() && entry.asks.is_empty() && entry.fault.is_none() {
             place.refuse("this answer is empty", "add `says`, `asks` or `fault`");
         }

@@ -37,7 +37,7 @@ fn the_example_becomes_what_it_says() {
     assert_eq!(scenario.clients(), BTreeSet::from(["alice", "bob"]));
     let text = |text: &str| FileSpec::Text { text: text.to_owned(), repeat: 1, mode: None };
     let files = [
-        ("/project/empty", FileSpec::Directory),
+        ("/project/empty", FileSpec::Directory { mode: None }),
         ("/project/link", FileSpec::Symlink("/etc/passwd".into())),
         ("/project/notes.txt", text("three apples")),
     ];

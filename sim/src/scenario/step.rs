@@ -161,6 +161,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
         &[
             "agent",
             "params",
+            "params_json",
             "headers",
             "token",
             "expect",
@@ -367,7 +368,8 @@ fn token(form: Option<TokenForm>) -> Token {
 }
 
 fn call(place: &Place<'_>, form: StepForm) -> Call {
-    let StepForm { call, agent, params, headers, token, expect, expect_error, save, .. } = form;
+    let params = params(place, &form);
+    let StepForm { call, agent, headers, token, expect, expect_error, save, .. } = form;
     if expect.is_some() && expect_error.is_some() {
         let message = "a call has a result or an error, not both";
         place.refuse_at("expect_error", message, "keep `expect` or `expect_error`");
@@ -395,6 +397,21 @@ fn call(place: &Place<'_>, form: StepForm) -> Call {
         scope => check_method(place, &call, scope),
     }
     call
+}
+
+/// What a call is given, as TOML or as JSON says it.
+fn params(place: &Place<'_>, form: &StepForm) -> Option<Map<String, Value>> {
+    let Some(text) = &form.params_json else { return form.params.clone() };
+    if form.params.is_some() {
+        let message = "`params` and `params_json` are both given";
+        place.refuse_at("params_json", message, "keep one of them");
+    }
+    let read = serde_json::from_str(text);
+    if read.is_err() {
+        let hint = "write it like '{\"agent_id\": null}'";
+        place.refuse_at("params_json", "this is no JSON object", hint);
+    }
+    read.ok()
 }
 
 fn check_method(place: &Place<'_>, call: &Call, scope: Option<Scope>) {

@@ -152,8 +152,8 @@ impl Substitution {
                 FileSpec::Text { text, repeat, mode } => {
                     FileSpec::Text { text: self.text(text)?, repeat: *repeat, mode: *mode }
                 }
-                FileSpec::Bytes(_)
-                | FileSpec::Directory
+                FileSpec::Bytes { .. }
+                | FileSpec::Directory { .. }
                 | FileSpec::Symlink(_)
                 | FileSpec::Remove => spec.clone(),
             })

@@ -114,7 +114,7 @@ fn a_file_is_one_thing_at_an_absolute_path() {
 "notes" = "x"
 "/a/../b" = "x"
 "/c" = { dir = true, text = "x" }
-"/d" = { dir = true, mode = 0o700 }
+"/d" = { remove = true, mode = 0o700 }
 "/e" = { text = "x", mode = 600 }
 "/f" = { base64 = "!" }
 "/g" = { text = "xx", repeat = 99999999 }
@@ -126,7 +126,7 @@ s.toml:5:1: files."/a/../b": expected an absolute path
   hint: write the whole path, starting with /, without `.` and `..`
 s.toml:6:8: files."/c": expected exactly one of `text`, `base64`, `dir`, `symlink`, `remove`
   hint: write it like { dir = true }, or just the text of the file
-s.toml:7:22: files."/d".mode: belongs to a `text`
+s.toml:7:25: files."/d".mode: belongs to a `text`, a `base64` or a `dir`
   hint: remove it
 s.toml:8:29: files."/e".mode: expected an octal number, found 600
   hint: write it like 0o600

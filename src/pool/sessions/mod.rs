@@ -6,6 +6,7 @@ mod admit; // an agent from one
 mod clone;
 mod delete;
 mod desk; // who may do something to them
+mod dormant; // of agents that are only on disk
 pub(super) mod export; // files that follow their agents
 mod last; // what a terminal followed
 mod list;

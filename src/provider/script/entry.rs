@@ -48,8 +48,20 @@ pub enum Chunks {
 #[serde(deny_unknown_fields)]
 pub struct Ask {
     pub tool: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub args: Map<String, Value>,
+    /// The arguments as the model writes them, in place of `args`: with a null, which TOML has not, or
+    /// as no JSON at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_json: Option<String>,
+}
+
+impl Ask {
+    /// The arguments as they are written.
+    pub fn arguments(&self) -> String {
+        let args = || Value::Object(self.args.clone()).to_string();
+        self.args_json.clone().unwrap_or_else(args)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

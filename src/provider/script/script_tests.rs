@@ -76,7 +76,7 @@ fn call(index: usize, id: &str, arguments: &str) -> [ModelEvent; 2] {
 
 fn two_calls(fault: Fault) -> Entry {
     let args = json!({ "text": "x" }).as_object().unwrap().clone();
-    let ask = Ask { tool: "echo".to_owned(), args };
+    let ask = Ask { tool: "echo".to_owned(), args, args_json: None };
     Entry { asks: vec![ask.clone(), ask], fault: Some(fault), ..Entry::default() }
 }
 

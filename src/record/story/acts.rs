@@ -10,11 +10,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::expected::{self, plain, plain_members};
-use super::order::{Mark, Moment, Order, rounded};
+use super::order::{Asked, Mark, Moment, Order, Waiting, rounded};
 use crate::provider::script::Time;
 use crate::record::form::{Confirm, File, Files, Step, Yes};
 use crate::record::hidden::Hidden;
-use crate::record::note::{Call, CallEnd, Client, Number, Stream};
+use crate::record::note::{Call, CallEnd, Client, Number, RefusedRequest, Shown, Stream};
+use crate::record::text::fits_toml;
 
 /// A shorter pause tells nothing while nobody works, since it is a program's and not a person's.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -33,6 +34,8 @@ pub(super) struct Acts {
     streams: BTreeMap<Number, Open>,
     /// How many hosts there are besides those that are called as their clients.
     others: u64,
+    /// How many confirmations were looked for.
+    looks: u64,
     /// What ends from then on ends with the server.
     is_stopped: bool,
 }
@@ -73,39 +76,58 @@ impl Acts {
         number: Number,
         moment: Moment,
         call: &Call,
-        order: &Order,
+        order: &mut Order,
         hidden: &Hidden,
     ) {
-        let params = hidden.members(&call.params);
-        let agent = call.agent.as_deref().map(|agent| plain(&hidden.text(agent)));
         let asked = call.params.get("confirm_id").and_then(Value::as_str);
-        let asked = asked.filter(|_| call.method == "confirm");
-        let step = match asked.and_then(|id| order.confirmation(id)) {
-            Some(asked) => {
-                let waited = moment.at.saturating_sub(asked.at);
-                Step {
-                    confirm: Some(Confirm {
-                        tool: plain(&asked.tool),
-                        decision: plain(params["decision"].as_str().unwrap_or_default()),
-                        agent: agent.unwrap_or_default(),
-                        delay: (waited >= DELAY_MIN).then(|| Time(rounded(waited))),
-                    }),
-                    ..Step::default()
-                }
-            }
-            None => Step {
-                call: Some(plain(&hidden.text(&call.method))),
-                agent,
-                params: plain_members(&params),
-                ..Step::default()
-            },
+        let asked = asked.filter(|_| call.method == "confirm").and_then(|id| order.answer(id));
+        let mut step = Step {
+            call: Some(plain(&hidden.text(&call.method))),
+            agent: call.agent.as_deref().map(|agent| plain(&hidden.text(agent))),
+            params: plain_members(&hidden.members(&call.params)),
+            ..Step::default()
         };
+        match asked {
+            None => {}
+            Some(asked) if asked.waiting == Waiting::Yes => step = confirmed(step, &asked, moment),
+            Some(asked) => {
+                let name = self.known(&asked);
+                step.params.insert("confirm_id".to_owned(), format!("${{{name}}}").into());
+            }
+        }
         self.calls.insert(number, moment.place);
         let at_work = order.is_running();
         self.list.push(Act { ended: None, at_work, ..Act::at_once(moment, &call.by, step) });
     }
 
-    pub(super) fn ended(&mut self, number: Number, moment: Moment, end: &CallEnd, hidden: &Hidden) {
+    /// The name of a confirmation's id in the replay, which has another one: a look at what waits finds
+    /// it, right after the question.
+    fn known(&mut self, asked: &Asked) -> String {
+        if let Some(found) = self.list.iter().find(|act| act.finds(asked)) {
+            return found.step.save.keys().next().cloned().unwrap_or_default();
+        }
+        self.looks += 1;
+        let name = format!("confirmation_{}", self.looks);
+        let pointer = format!("/confirmations/{}/confirm_id", asked.before);
+        let step = Step {
+            call: Some("list_confirmations".to_owned()),
+            agent: asked.agent.clone(),
+            save: BTreeMap::from([(name.clone(), pointer)]),
+            ..Step::default()
+        };
+        let client = Client { name: "operator".to_owned(), acting_as: None };
+        self.insert(Act::at_once(asked.since, &client, step));
+        name
+    }
+
+    pub(super) fn ended(
+        &mut self,
+        number: Number,
+        moment: Moment,
+        end: &CallEnd,
+        order: &Order,
+        hidden: &Hidden,
+    ) {
         let Some(place) = self.calls.remove(&number) else { return };
         let left = matches!(end, CallEnd::Left);
         if left && self.is_stopped {
@@ -117,7 +139,10 @@ impl Acts {
         };
         act.ended = Some(moment);
         match end {
-            CallEnd::Result(result) => expected::of_result(&mut act.step, result, hidden),
+            CallEnd::Result(result) => {
+                expected::of_result(&mut act.step, result, hidden);
+                self.accepted(place, order);
+            }
             CallEnd::Error(error) => {
                 act.step.expect_error = Map::from_iter([("code".to_owned(), error.code.into())]);
             }
@@ -131,6 +156,41 @@ impl Acts {
                 let step = Step { disconnect: Some(Yes), ..Step::default() };
                 self.list.push(Act { host, at_work: true, ..Act::at_once(moment, &client, step) });
             }
+        }
+    }
+
+    /// A request that was refused before it became a call is sent again as it was, but for its keys.
+    pub(super) fn refused(&mut self, moment: Moment, request: &RefusedRequest, hidden: &Hidden) {
+        let RefusedRequest { client, head, shown, body, status } = request;
+        let body = hidden.text(body);
+        let token = match shown {
+            Shown::Nothing => "",
+            Shown::Token => "authorization: Bearer ${token}\r\n",
+            Shown::AnotherToken => "authorization: Bearer another\r\n",
+            Shown::NoToken => "authorization: other\r\n",
+        };
+        let length = match body.len() {
+            0 => String::new(),
+            length => format!("content-length: {length}\r\n"),
+        };
+        let (head, body) = (plain(&hidden.text(head)), plain(&body));
+        let step = Step {
+            raw: Some(format!("{head}{token}{length}connection: close\r\n\r\n{body}")),
+            expect_http: Some(*status),
+            ..Step::default()
+        };
+        let client = Client { name: client.clone(), acting_as: None };
+        self.list.push(Act::at_once(moment, &client, step));
+    }
+
+    /// Of several that ask an agent at the same time, the one that was accepted first came first.
+    fn accepted(&mut self, place: u64, order: &Order) {
+        let Some(act) = self.list.iter_mut().find(|act| act.began.place == place) else { return };
+        let id = act.step.params.get("request_id").and_then(Value::as_str);
+        let queued = id.and_then(|id| order.queued(act.step.agent.as_deref(), id));
+        if let Some(queued) = queued.filter(|queued| *queued > act.began) {
+            act.began = queued;
+            self.list.sort_by_key(|act| act.began);
         }
     }
 
@@ -175,16 +235,37 @@ impl Acts {
         self.list.push(Act { at_work, ..Act::at_once(moment, &client, step) });
     }
 
+    /// An agent of an earlier server comes back.
+    pub(super) fn loaded(&mut self, (began, ended): (Moment, Moment), agent: &str) {
+        let client = Client { name: "operator".to_owned(), acting_as: None };
+        let step = Step {
+            call: Some("load_session".to_owned()),
+            params: Map::from_iter([("session_name".to_owned(), agent.into())]),
+            ..Step::default()
+        };
+        self.list.push(Act { ended: Some(ended), ..Act::at_once(began, &client, step) });
+    }
+
     /// Somebody other than the server and its programs has changed a file.
     pub(super) fn changed(&mut self, moment: Moment, path: String, file: File) {
         let name = "editor".to_owned();
         let client = Client { name, acting_as: None };
         let file = match file {
             File::Text(text) => File::Text(plain(&text)),
-            other => other,
+            File::TextWithMode { text, mode } => File::TextWithMode { text: plain(&text), mode },
+            File::Repeated { .. }
+            | File::Base64 { .. }
+            | File::Dir { .. }
+            | File::Symlink { .. }
+            | File::Remove { .. } => file,
         };
         let step = Step { files: Files::from([(path, file)]), ..Step::default() };
-        self.list.push(Act::at_once(moment, &client, step));
+        self.insert(Act::at_once(moment, &client, step));
+    }
+
+    /// What is noticed only later finds its place.
+    fn insert(&mut self, act: Act) {
+        self.list.push(act);
         self.list.sort_by_key(|act| act.began);
     }
 
@@ -207,6 +288,10 @@ impl Acts {
             act.played_by(&mut step);
             step.name = named.contains(&index).then(|| name(index));
             step.background = self.goes_on(index).then_some(Yes);
+            if !fits_toml(&step.params) {
+                let params = std::mem::take(&mut step.params);
+                step.params_json = Some(Value::Object(params).to_string());
+            }
             if step.confirm.is_none() {
                 steps.extend(triggers[index].set(&mut step));
             }
@@ -273,6 +358,19 @@ impl Acts {
     }
 }
 
+/// The answer to a confirmation that waits for it.
+fn confirmed(step: Step, asked: &Asked, moment: Moment) -> Step {
+    let waited = moment.at.saturating_sub(asked.since.at);
+    let decision = step.params.get("decision").and_then(Value::as_str);
+    let confirm = Confirm {
+        tool: plain(&asked.tool),
+        decision: decision.unwrap_or_default().to_owned(),
+        agent: step.agent.unwrap_or_default(),
+        delay: (waited >= DELAY_MIN).then(|| Time(rounded(waited))),
+    };
+    Step { confirm: Some(confirm), ..Step::default() }
+}
+
 /// What the act of this place is called.
 fn name(index: usize) -> String {
     format!("call {}", index + 1)
@@ -333,6 +431,11 @@ impl Act {
     fn at_once(moment: Moment, client: &Client, step: Step) -> Self {
         let (began, ended, client) = (moment, Some(moment), client.clone());
         Self { began, ended, at_work: false, host: Host::Own, client, step }
+    }
+
+    /// Whether it is the look that finds a confirmation.
+    fn finds(&self, asked: &Asked) -> bool {
+        self.began == asked.since && !self.step.save.is_empty()
     }
 
     fn is_open_at(&self, moment: Moment) -> bool {

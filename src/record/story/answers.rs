@@ -12,7 +12,8 @@ use crate::provider::script::{Ask, Chunks, ScriptUsage, Stall, Time, Times, View
 use crate::provider::{Fault as Failure, FinishReason};
 use crate::record::form::{Fault, Model, Yes};
 use crate::record::hidden::Hidden;
-use crate::record::note::{Answer, AnswerEnd, Number};
+use crate::record::note::{Answer, AnswerEnd, Number, Piece};
+use crate::record::text::fits_toml;
 
 /// What is closer together came at once.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
@@ -21,7 +22,7 @@ const DELAY_MIN: Duration = Duration::from_millis(10);
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     entries: Vec<Entry>,
-    open: BTreeMap<Number, usize>,
+    open: BTreeMap<Number, Open>,
     /// What each agent's model was shown last.
     shown: BTreeMap<String, View>,
     /// What was shown to nobody, and will be again.
@@ -36,10 +37,56 @@ struct Entry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Open,
+    /// Or the recording ends within it.
+    Open(Number),
     Answered,
     /// Nobody was asked.
     Void,
+}
+
+/// An answer that is still coming.
+#[derive(Debug)]
+struct Open {
+    entry: usize,
+    heard: Heard,
+}
+
+/// What has come of an answer.
+#[derive(Debug, Default)]
+struct Heard {
+    thinks: Vec<String>,
+    says: Vec<String>,
+    /// Indices, names and arguments, as text.
+    calls: Vec<(usize, String, String)>,
+}
+
+impl Heard {
+    fn add(&mut self, piece: Piece) {
+        match piece {
+            Piece::Thinks(text) => self.thinks.push(text),
+            Piece::Says(text) => self.says.push(text),
+            Piece::Calls { index, tool } => self.calls.push((index, tool, String::new())),
+            Piece::Arguments { index, text } => {
+                if let Some(call) = self.calls.iter_mut().find(|(of, ..)| *of == index) {
+                    call.2.push_str(&text);
+                }
+            }
+        }
+    }
+
+    /// Puts it into an entry; how many pieces there are.
+    fn put(&self, model: &mut Model, hidden: &Hidden) -> u64 {
+        let asks = self.calls.iter().map(|(_, tool, arguments)| ask(tool, arguments, hidden));
+        model.asks = asks.collect();
+        model.thinks = chunks_of(&self.thinks, hidden);
+        model.says = chunks_of(&self.says, hidden);
+        let count = |chunks: &Option<Chunks>| match chunks {
+            None => 0,
+            Some(Chunks::One(_)) => 1,
+            Some(Chunks::Many(pieces)) => pieces.len(),
+        };
+        (count(&model.thinks) + count(&model.says) + model.asks.len()) as u64
+    }
 }
 
 impl Answers {
@@ -58,32 +105,33 @@ impl Answers {
         let news = view.as_ref().map(|view| view.news(before)).unwrap_or_default();
         let shown = self.unshown.remove(agent).unwrap_or_else(|| hidden.text(&news));
         let model = Model { agent: agent.to_owned(), shown, ..Model::default() };
-        self.open.insert(number, self.entries.len());
-        self.entries.push(Entry { model, state: State::Open });
+        let open = Open { entry: self.entries.len(), heard: Heard::default() };
+        self.open.insert(number, open);
+        self.entries.push(Entry { model, state: State::Open(number) });
         if let Some(view) = view {
             self.shown.insert(agent.to_owned(), view);
         }
     }
 
     pub(super) fn unasked(&mut self, number: Number) {
-        let Some(entry) = self.open.remove(&number).map(|index| &mut self.entries[index]) else {
-            return;
-        };
+        let Some(open) = self.open.remove(&number) else { return };
+        let entry = &mut self.entries[open.entry];
         entry.state = State::Void;
         let Model { agent, shown, .. } = &entry.model;
         self.unshown.insert(agent.clone(), shown.clone());
     }
 
+    pub(super) fn said(&mut self, number: Number, piece: Piece) {
+        if let Some(open) = self.open.get_mut(&number) {
+            open.heard.add(piece);
+        }
+    }
+
     pub(super) fn answered(&mut self, number: Number, answer: &Answer, hidden: &Hidden) {
-        let Some(entry) = self.open.remove(&number).map(|index| &mut self.entries[index]) else {
-            return;
-        };
-        entry.state = State::Answered;
-        let model = &mut entry.model;
-        let asks: Vec<Ask> = answer.calls.iter().map(|call| ask(call, hidden)).collect();
-        let chunks = answer.thinks.len() + answer.says.len() + asks.len();
-        model.thinks = chunks_of(&answer.thinks, hidden);
-        model.says = chunks_of(&answer.says, hidden);
+        let Some(Open { entry, heard }) = self.open.remove(&number) else { return };
+        let Entry { model, state } = &mut self.entries[entry];
+        *state = State::Answered;
+        let chunks = heard.put(model, hidden);
         model.usage = answer
             .usage
             .map(|usage| ScriptUsage { input: usage.input_tokens, output: usage.output_tokens });
@@ -91,7 +139,7 @@ impl Answers {
         let gaps = u32::try_from(chunks).unwrap_or(u32::MAX).saturating_sub(1);
         let pause = answer.took.checked_div(gaps).unwrap_or_default();
         model.pause = (pause >= PAUSE_MIN).then(|| Time(rounded(pause)));
-        model.finish = match (answer.finish, asks.is_empty()) {
+        model.finish = match (answer.finish, model.asks.is_empty()) {
             (Some(FinishReason::Length), _) => Some("length"),
             (Some(FinishReason::Stop), false) => Some("stop"),
             (Some(FinishReason::ToolCalls), true) => Some("tool_calls"),
@@ -99,38 +147,41 @@ impl Answers {
             | (Some(FinishReason::ToolCalls), false)
             | (None, _) => None,
         };
-        model.fault = fault(&answer.end, chunks as u64);
-        if answer.calls.iter().any(|(_, arguments)| arguments_of(arguments).is_none()) {
-            model.fault.get_or_insert_default().bad_arguments = Some(Yes);
-        }
-        model.asks = asks;
+        model.fault = fault(&answer.end, chunks);
         let is_empty = model.says.is_none() && model.asks.is_empty() && model.fault.is_none();
         if is_empty {
             model.says = Some(Chunks::One(String::new()));
         }
     }
 
-    /// One that is open has said nothing that is known: it stays silent, however often it is asked.
-    pub(super) fn written(&self) -> impl Iterator<Item = Model> {
-        self.entries.iter().filter(|entry| entry.state != State::Void).map(|entry| {
+    /// One that is open has said what has come of it, and falls silent, however often it is asked.
+    pub(super) fn written(&self, hidden: &Hidden) -> impl Iterator<Item = Model> {
+        self.entries.iter().filter_map(move |entry| {
             let mut model = entry.model.clone();
-            if entry.state == State::Open {
-                model.times = Some(Times::Always);
-                model.fault = Some(Fault { stall: Some(Stall::Headers), ..Fault::default() });
+            match entry.state {
+                State::Void => return None,
+                State::Answered => {}
+                State::Open(number) => {
+                    let heard = self.open.get(&number).map(|open| &open.heard);
+                    let chunks = heard.map_or(0, |heard| heard.put(&mut model, hidden));
+                    model.times = Some(Times::Always);
+                    model.fault = fault(&AnswerEnd::Dropped, chunks);
+                }
             }
-            model
+            Some(model)
         })
     }
 }
 
-fn ask((name, arguments): &(String, String), hidden: &Hidden) -> Ask {
-    let args = arguments_of(arguments).unwrap_or_default();
-    Ask { tool: hidden.text(name), args: hidden.members(&args) }
-}
-
-/// Models leave the arguments out when there are none.
-fn arguments_of(text: &str) -> Option<Map<String, Value>> {
-    if text.trim().is_empty() { Some(Map::new()) } else { serde_json::from_str(text).ok() }
+fn ask(name: &str, arguments: &str, hidden: &Hidden) -> Ask {
+    let (args, args_json) = match serde_json::from_str(arguments) {
+        Ok(Value::Object(args)) if fits_toml(&args) => (hidden.members(&args), None),
+        Ok(value) => (Map::new(), Some(hidden.value(&value).to_string())),
+        // Models leave the arguments out when there are none.
+        Err(_) if arguments.trim().is_empty() => (Map::new(), None),
+        Err(_) => (Map::new(), Some(hidden.text(arguments))),
+    };
+    Ask { tool: hidden.text(name), args, args_json }
 }
 
 fn chunks_of(pieces: &[String], hidden: &Hidden) -> Option<Chunks> {

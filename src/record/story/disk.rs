@@ -23,15 +23,22 @@ pub(super) struct Disk {
 /// What is known of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
-    /// In the state of this time and length, and whether its content was seen.
+    /// In this state, and whether its content was seen.
     File {
-        modified: Timestamp,
-        len: u64,
+        state: FileState,
         is_whole: bool,
     },
     /// A directory or a link.
     Other,
     Nothing,
+}
+
+/// By what is known without a look inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileState {
+    modified: Timestamp,
+    len: u64,
+    mode: u32,
 }
 
 /// By how much the times of files may lag behind the clock.
@@ -46,25 +53,26 @@ impl Disk {
         Self { began, first: Files::new(), known: BTreeMap::new() }
     }
 
-    /// Takes in what was seen. Returns what somebody else has changed, and when.
+    /// Takes in what was seen, and when. Returns what somebody else has changed, and when.
     pub(super) fn saw(
         &mut self,
-        sighting: Sighting,
+        (at, sighting): (Duration, Sighting),
         runs: &mut Runs,
         hidden: &Hidden,
     ) -> Option<(Duration, String, File)> {
-        let Sighting { path, found, len, modified } = sighting;
+        let Sighting { path, found, len, mode, modified } = sighting;
+        let state = FileState { modified, len, mode };
         let known = self.known.get(&path).copied();
         let name = hidden.path(&path);
         let now = match &found {
-            Found::Content(_) => Known::File { modified, len, is_whole: true },
+            Found::Content(_) => Known::File { state, is_whole: true },
             Found::File | Found::Ours => {
-                let is_same = matches!(known, Some(Known::File { modified: at, len: long, .. })
-                    if at == modified && long == len);
+                let is_same = matches!(known, Some(Known::File { state: before, .. })
+                    if before == state);
                 if is_same && found == Found::File {
                     return None;
                 }
-                Known::File { modified, len, is_whole: found == Found::Ours }
+                Known::File { state, is_whole: found == Found::Ours }
             }
             Found::Dir | Found::Link(_) => Known::Other,
             Found::Nothing => Known::Nothing,
@@ -80,17 +88,38 @@ impl Disk {
                 }
                 return None;
             }
-            (_, Found::Dir) if name == PROJECT || hidden.is_around(&path) => return None,
-            (_, found) => file(&path, found, len, hidden),
+            (_, Found::Dir) if hidden.is_around(&path) && name != PROJECT => return None,
+            (_, found) => file(&path, found, &state, hidden),
         };
-        // The same state, of which more is known now, was put down already.
-        if let (Some(Known::File { modified: at, len: long, is_whole: false }), Known::File { .. }) =
-            (known, now)
-            && (at, long) == (modified, len)
+        if let Some(Known::File { state: before, is_whole }) = known
+            && (before.modified, before.len) == (modified, len)
         {
-            return self.completed(name, file, runs, modified);
+            if before.mode != mode {
+                return self.remoded(name, unusual(mode, FILE_MODE), runs, at);
+            }
+            if !is_whole {
+                return self.completed(name, file, runs, modified);
+            }
         }
         self.changed(known, name, file, runs, modified)
+    }
+
+    /// Has a file of which only the permission bits are other ones get them: from the program that ran
+    /// last, since the time of such a change is not known.
+    fn remoded(
+        &self,
+        name: String,
+        mode: Option<u32>,
+        runs: &mut Runs,
+        at: Duration,
+    ) -> Option<(Duration, String, File)> {
+        let file = runs.written_last(&name).or_else(|| self.first.get(&name))?;
+        let file = file.clone().with_mode(mode);
+        if let Some(writes) = runs.last() {
+            writes.insert(name, file);
+            return None;
+        }
+        Some((at, name, file))
     }
 
     /// Puts the content of a file where the file was put down without.
@@ -144,19 +173,31 @@ impl Disk {
     }
 }
 
-fn file(path: &Path, found: &Found, len: u64, hidden: &Hidden) -> File {
+fn file(path: &Path, found: &Found, state: &FileState, hidden: &Hidden) -> File {
+    let FileState { len, mode, .. } = *state;
+    let of_file = unusual(mode, FILE_MODE);
     match found {
-        Found::Dir => File::Dir { dir: Yes },
+        Found::Dir => File::Dir { dir: Yes, mode: unusual(mode, DIR_MODE) },
         Found::Link(target) => File::Symlink { symlink: hidden.path(target) },
         Found::Content(content) => match str::from_utf8(content) {
-            Ok(text) => File::Text(hidden.text(text)),
-            Err(_) => File::Base64 { base64: base64(content) },
+            Ok(text) => File::text(hidden.text(text), of_file),
+            Err(_) => File::Base64 { base64: base64(content), mode: of_file },
         },
-        Found::File if path.ends_with(CONFIGURATION) => File::Text("{}".to_owned()),
-        Found::File if len == 0 => File::Text(String::new()),
-        Found::File => File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX) },
+        Found::File if path.ends_with(CONFIGURATION) => File::text("{}".to_owned(), of_file),
+        Found::File if len == 0 => File::text(String::new(), of_file),
+        Found::File => {
+            File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX), mode: of_file }
+        }
         Found::Nothing | Found::Ours => File::Remove { remove: Yes },
     }
+}
+
+/// What a scenario gives to files and directories that have no mode of their own there.
+const FILE_MODE: u32 = 0o644;
+const DIR_MODE: u32 = 0o755;
+
+fn unusual(mode: u32, usual: u32) -> Option<u32> {
+    (mode != usual).then_some(mode)
 }
 
 /// A scenario's files are no longer.

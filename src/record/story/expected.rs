@@ -20,6 +20,7 @@ pub(super) fn of_result(step: &mut Step, result: &Value, hidden: &Hidden) {
         "send" => &["content", "finish_reason", "halted_at_iteration_limit", "cancelled"],
         "destroy_agent" => &["success", "destroyed"],
         "get_messages" => &["total", "messages"],
+        "confirm" => &["accepted", "decision"],
         _ => &[],
     };
     for key in drawn(&method) {

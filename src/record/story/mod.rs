@@ -5,6 +5,7 @@ mod acts; // what clients did
 mod answers; // what models said
 mod config; // what the server was configured with
 mod disk; // what was there, and who changed it
+mod earlier; // agents that were there before
 mod expected; // what answers a replay must give
 mod order; // what happened after what
 mod runs; // what programs did
@@ -17,12 +18,13 @@ use serde_json::{Map, Value, json};
 use self::acts::Acts;
 use self::answers::Answers;
 use self::disk::Disk;
+use self::earlier::Earlier;
 use self::order::Order;
 use self::runs::Runs;
+use super::Setting;
 use super::hidden::Hidden;
-use super::note::{Note, What};
-use super::text::Text;
-use super::{EARLIER, Setting};
+use super::note::{Call, Event, Meaning, Note, What};
+use super::text::{Text, table};
 use crate::provider::script::Time;
 
 /// What a recording has come to.
@@ -30,7 +32,7 @@ use crate::provider::script::Time;
 pub(super) struct Story {
     hidden: Hidden,
     flags: Vec<&'static str>,
-    earlier: usize,
+    earlier: Earlier,
     config: Map<String, Value>,
     order: Order,
     acts: Acts,
@@ -53,12 +55,12 @@ pub(super) enum State {
 
 impl Story {
     pub(super) fn new(hidden: Hidden, setting: Setting, now: Timestamp) -> Self {
-        let Setting { flags, config, found, earlier, .. } = setting;
+        let Setting { flags, config, found, .. } = setting;
         Self {
             config: hidden.members(&config::written(&config, found.as_ref())),
             hidden,
             flags,
-            earlier,
+            earlier: Earlier::default(),
             order: Order::default(),
             acts: Acts::default(),
             answers: Answers::default(),
@@ -73,13 +75,21 @@ impl Story {
         let Note { at, what } = note;
         let hidden = &self.hidden;
         match what {
+            What::Begins => self.order = Order::default(),
+            What::Earlier(agent, session) => self.earlier.was_there(&agent, session, hidden),
             What::CallBegan(number, call) => {
+                self.comes_back_for(at, &call);
+                let hidden = &self.hidden;
                 let moment = self.order.begins(at);
-                self.acts.call(number, moment, &call, &self.order, hidden);
+                self.acts.call(number, moment, &call, &mut self.order, hidden);
             }
             What::CallEnded(number, end) => {
                 let moment = self.order.ends(at);
-                self.acts.ended(number, moment, &end, hidden);
+                self.acts.ended(number, moment, &end, &self.order, hidden);
+            }
+            What::Refused(request) => {
+                let moment = self.order.begins(at);
+                self.acts.refused(moment, &request, hidden);
             }
             What::StreamOpened(number, stream) => {
                 let moment = self.order.begins(at);
@@ -89,10 +99,11 @@ impl Story {
                 let moment = self.order.begins(at);
                 self.acts.closed(number, moment);
             }
-            What::Event(event) => self.order.event(at, &event),
+            What::Event(event) => self.happened(at, &event),
             What::Asked(number, agent, view) => {
                 self.answers.asked(number, agent.as_str(), view, hidden);
             }
+            What::Said(number, piece) => self.answers.said(number, piece),
             What::Answered(number, answer) => self.answers.answered(number, &answer, hidden),
             What::Unasked(number) => self.answers.unasked(number),
             What::ProgramStarted(number, words, now) => {
@@ -104,10 +115,34 @@ impl Story {
                 self.acts.stopped(moment, self.order.is_running());
             }
             What::File(sighting) => {
-                let change = self.disk.saw(sighting, &mut self.runs, hidden);
+                let change = self.disk.saw((at, sighting), &mut self.runs, hidden);
                 if let Some((since, path, file)) = change {
                     self.acts.changed(self.order.at(since), path, file);
                 }
+            }
+        }
+    }
+
+    fn happened(&mut self, at: Duration, event: &Event) {
+        let agent = event.agent.as_ref().filter(|_| matches!(event.meaning, Meaning::Restored));
+        // A turn that asks it brings it back in a replay as well; else somebody has to.
+        let is_asked_for = !self.order.is_running();
+        let back = agent.and_then(|agent| self.earlier.comes_back(agent.as_str()));
+        let before = back.filter(|_| is_asked_for).map(|name| (self.order.begins(at), name));
+        self.order.event(at, event);
+        if let Some((began, name)) = before {
+            let ended = self.order.ends(at);
+            self.acts.loaded((began, ended), &name);
+        }
+    }
+
+    /// Somebody who is only named in a call is there for it.
+    fn comes_back_for(&mut self, at: Duration, call: &Call) {
+        let named = ["agent_id", "parent_agent_id"].map(|key| call.params.get(key)?.as_str());
+        for name in named.into_iter().flatten() {
+            if let Some(name) = self.earlier.comes_back(name) {
+                let moments = (self.order.begins(at), self.order.ends(at));
+                self.acts.loaded(moments, &name);
             }
         }
     }
@@ -125,10 +160,10 @@ impl Story {
             State::Whole => {}
             State::Cut => text.comment("It is cut here: more happened than a recording holds."),
         }
-        if self.earlier > 0 {
-            text.comment(&format!("{} {EARLIER}.", self.earlier));
+        if let Some(missing) = self.earlier.missing() {
+            text.comment(&missing);
         }
-        let lasted = self.order.last();
+        let (hidden, lasted) = (&self.hidden, self.order.last());
         text.value("schema", &1.into());
         text.value("about", &self.about().into());
         let minutes = (lasted.as_secs() * 2).div_ceil(60);
@@ -137,21 +172,23 @@ impl Story {
         if !self.flags.is_empty() {
             text.value("serve", &self.flags.clone().into());
         }
-        text.table("config", &self.config);
-        text.table("files", &self.disk.first);
-        for model in self.answers.written() {
-            text.item("model", &model);
+        text.table("config", &table(&self.config));
+        let mut files = self.disk.first.clone();
+        files.extend(self.earlier.files());
+        text.table("files", &table(&files));
+        for model in self.answers.written(hidden) {
+            text.item("model", &table(&model));
         }
         for program in self.runs.written() {
-            text.item("program", program);
+            text.item("program", &table(program));
         }
         for step in self.acts.steps(&self.order) {
-            text.item("step", &step);
+            text.item("step", &table(&step));
         }
         if !self.config.contains_key("providers") {
             let reason = "the built-in model is in the server, where nobody sees who asks it";
             let ignored = json!({ "invariant": "ceiling", "reason": reason });
-            text.table("expect", &json!({ "ignore": [ignored] }));
+            text.table("expect", &table(&json!({ "ignore": [ignored] })));
         }
         text.into_string()
     }

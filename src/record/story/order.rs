@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use crate::id::ConfirmId;
+use crate::id::{ConfirmId, RequestId};
 use crate::limits::RECORD_MOMENTS_MAX;
 use crate::record::note::{Event, Meaning};
 
@@ -27,7 +27,21 @@ pub(super) struct Mark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) tool: String,
-    pub(super) at: Duration,
+    pub(super) agent: Option<String>,
+    /// Right after the question.
+    pub(super) since: Moment,
+    /// How many others of its agent waited then, which come before it in a list.
+    pub(super) before: usize,
+    /// When the answer came that is told of.
+    pub(super) waiting: Waiting,
+}
+
+/// Whether a confirmation waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Yes,
+    /// Somebody has answered it, or the server.
+    NoLonger,
 }
 
 #[derive(Debug, Default)]
@@ -42,10 +56,13 @@ pub(super) struct Order {
     /// Who is in a turn.
     running: BTreeSet<String>,
     confirmations: BTreeMap<ConfirmId, Asked>,
+    /// When requests were accepted.
+    queued: BTreeMap<(Option<String>, RequestId), Moment>,
 }
 
-/// Places lie apart, so that what is noticed later finds one between them.
-const APART: u64 = 2;
+/// Places lie apart, so that what is noticed later finds one between them: right after one, or right
+/// before the next.
+const APART: u64 = 4;
 
 impl Order {
     pub(super) fn begins(&mut self, at: Duration) -> Moment {
@@ -73,15 +90,30 @@ impl Order {
             (Meaning::TurnEnded, Some(agent)) => {
                 self.running.remove(&agent);
             }
-            (Meaning::Asks { confirm_id, tool }, _) => {
-                let asked = Asked { tool: tool.clone(), at };
-                self.confirmations.insert(confirm_id.clone(), asked);
-                if self.confirmations.len() > RECORD_MOMENTS_MAX {
-                    self.confirmations.pop_first();
+            (Meaning::Queued { request_id }, agent) => {
+                let moment = Moment { place: moment.place - 1, at };
+                self.queued.insert((agent, request_id.clone()), moment);
+                forget_oldest(&mut self.queued, |moment| *moment);
+            }
+            (Meaning::Asks { confirm_id, tool }, agent) => {
+                let since = Moment { place: moment.place + 1, at };
+                self.asked(confirm_id.clone(), tool.clone(), agent, since);
+            }
+            (Meaning::Decided { confirm_id }, _) => {
+                if let Some(asked) = self.confirmations.get_mut(confirm_id) {
+                    asked.waiting = Waiting::NoLonger;
                 }
             }
-            (Meaning::None | Meaning::TurnStarted | Meaning::TurnEnded, _) => {}
+            (Meaning::None | Meaning::Restored | Meaning::TurnStarted | Meaning::TurnEnded, _) => {}
         }
+    }
+
+    fn asked(&mut self, id: ConfirmId, tool: String, agent: Option<String>, since: Moment) {
+        let waits = |other: &&Asked| other.agent == agent && other.waiting == Waiting::Yes;
+        let before = self.confirmations.values().filter(waits).count();
+        let asked = Asked { tool, agent, since, before, waiting: Waiting::Yes };
+        self.confirmations.insert(id, asked);
+        forget_oldest(&mut self.confirmations, |asked| asked.since);
     }
 
     fn step(&mut self, at: Duration) -> Moment {
@@ -111,13 +143,31 @@ impl Order {
         !self.running.is_empty()
     }
 
-    pub(super) fn confirmation(&self, id: &str) -> Option<&Asked> {
-        self.confirmations.get(&ConfirmId::parse(id).ok()?)
+    /// The confirmation of this id, which somebody answers.
+    pub(super) fn answer(&mut self, id: &str) -> Option<Asked> {
+        let asked = self.confirmations.get_mut(&ConfirmId::parse(id).ok()?)?;
+        let told = asked.clone();
+        asked.waiting = Waiting::NoLonger;
+        Some(told)
+    }
+
+    /// The moment right before an agent's request was accepted.
+    pub(super) fn queued(&self, agent: Option<&str>, id: &str) -> Option<Moment> {
+        let id = RequestId::parse(id).ok()?;
+        self.queued.get(&(agent.map(str::to_owned), id)).copied()
     }
 
     /// How long all of it took.
     pub(super) fn last(&self) -> Duration {
         self.last
+    }
+}
+
+/// Keeps a map within its bound.
+fn forget_oldest<K: Clone + Ord, V>(map: &mut BTreeMap<K, V>, since: impl Fn(&V) -> Moment) {
+    if map.len() > RECORD_MOMENTS_MAX {
+        let oldest = map.iter().min_by_key(|(_, value)| since(value)).map(|(key, _)| key.clone());
+        oldest.map(|key| map.remove(&key));
     }
 }
 

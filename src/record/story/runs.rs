@@ -86,6 +86,11 @@ impl Runs {
         self.runs.iter_mut().rev().find(wrote).map(|run| &mut run.program.writes)
     }
 
+    /// What a program has left under a name, the last one of them.
+    pub(super) fn written_last(&self, name: &str) -> Option<&File> {
+        self.runs.iter().rev().find_map(|run| run.program.writes.get(name))
+    }
+
     /// The last program that has run.
     pub(super) fn last(&mut self) -> Option<&mut BTreeMap<String, File>> {
         self.runs.iter_mut().rev().find(|run| run.is_real).map(|run| &mut run.program.writes)

@@ -5,11 +5,11 @@ use toml::{Table, Value as Toml};
 
 use super::*;
 use crate::config::Config;
-use crate::id::{AgentId, ConfirmId};
+use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::provider::Secrets;
 use crate::provider::script::{View, Wire};
 use crate::record::note::{
-    Answer, AnswerEnd, Call, CallEnd, Client, Event, Found, Meaning, Ran, RanEnd, Sighting,
+    Answer, AnswerEnd, Call, CallEnd, Client, Event, Found, Meaning, Piece, Ran, RanEnd, Sighting,
 };
 use crate::world::Exit;
 
@@ -23,7 +23,6 @@ impl Told {
             found: None,
             home: "/home/me/.nexus3".into(),
             cwd: "/work".into(),
-            earlier: 0,
         };
         let hidden = Hidden::of(Secrets::default(), [("/work".into(), "/project")].into_iter());
         Self(Story::new(hidden, setting, time(0)))
@@ -50,11 +49,15 @@ impl Told {
     }
 
     fn file(&mut self, path: &str, found: Found, modified: i64) -> &mut Self {
+        self.file_with(0o644, path, found, modified)
+    }
+
+    fn file_with(&mut self, mode: u32, path: &str, found: Found, modified: i64) -> &mut Self {
         let len = match &found {
             Found::Content(content) => content.len() as u64,
             _ => 7,
         };
-        let sighting = Sighting { path: path.into(), found, len, modified: time(modified) };
+        let sighting = Sighting { path: path.into(), found, len, mode, modified: time(modified) };
         self.at(9000, What::File(sighting))
     }
 
@@ -92,9 +95,42 @@ fn what_is_missing_is_said_at_the_top() {
         story.text(state).lines().take_while(|line| line.starts_with('#')).count()
     };
     assert_eq!(lines(&told.0, State::Whole), 1);
-    told.0.earlier = 2;
-    assert_eq!(lines(&told.0, State::Cut), 3);
+    let (gone, back) = (AgentId::parse("gone").unwrap(), AgentId::parse("a").unwrap());
+    told.at(0, What::Earlier(gone, None)).at(0, What::Earlier(back, None));
+    told.event(1, "agent_restored", Meaning::Restored);
+    assert_eq!(lines(&told.0, State::Cut), 3, "only who was asked for is missed");
     assert!(told.0.text(State::Cut).contains("\n# It is cut here: "));
+}
+
+#[test]
+fn an_agent_that_was_there_before_comes_back_from_a_session_file() {
+    let mut told = Told::new();
+    for (id, cwd) in [("a", "/work"), ("b", "/elsewhere"), ("c", "/work")] {
+        let session = json!({ "working_directory": cwd, "messages": ["in /work"] });
+        let session = serde_json::to_vec(&session).unwrap();
+        told.at(0, What::Earlier(AgentId::parse(id).unwrap(), Some(session)));
+    }
+    told.event(5, "agent_restored", Meaning::Restored);
+    told.begins(6, 1, "send", Some("a")).event(7, "turn_started", Meaning::TurnStarted);
+    let by = Client { name: "alice".to_owned(), acting_as: None };
+    let params = json!({ "agent_id": "b" }).as_object().unwrap().clone();
+    let method = "destroy_agent".to_owned();
+    told.at(8, What::CallBegan(2, Call { by, agent: None, method, params }));
+    let parsed = told.parsed();
+    let files = parsed["files"].as_table().unwrap();
+    let names: Vec<&String> = files.keys().collect();
+    let home = "/home/nexus/.nexus3/sessions";
+    assert_eq!(names, ["/elsewhere", &format!("{home}/a.json"), &format!("{home}/b.json")]);
+    let session = files[&format!("{home}/a.json")]["text"].as_str().unwrap();
+    let session: Value = serde_json::from_str(session).unwrap();
+    assert_eq!(session, json!({ "working_directory": "/project", "messages": ["in /project"] }));
+    let calls: Vec<_> = parsed["step"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|step| step["call"].as_str())
+        .collect();
+    assert_eq!(calls, ["load_session", "send", "load_session", "destroy_agent"]);
 }
 
 #[test]
@@ -163,6 +199,83 @@ fn a_confirmation_is_known_by_its_tool() {
 }
 
 #[test]
+fn an_answer_that_comes_too_late_is_a_call_about_the_same_confirmation() {
+    let mut told = Told::new();
+    let id = "0123456789abcdef";
+    told.begins(0, 1, "send", Some("a"));
+    for confirm_id in ["fedcba9876543210", id] {
+        let confirm_id = ConfirmId::parse(confirm_id).unwrap();
+        let asks = Meaning::Asks { confirm_id, tool: "exec".to_owned() };
+        told.event(10, "confirmation_requested", asks);
+    }
+    for (number, accepted) in [(2, true), (3, false), (4, false)] {
+        let by = Client { name: "alice".to_owned(), acting_as: None };
+        let params = json!({ "confirm_id": id, "decision": "deny" });
+        let (method, agent) = ("confirm".to_owned(), Some("a".to_owned()));
+        let params = params.as_object().unwrap().clone();
+        told.at(20, What::CallBegan(number, Call { by, agent, method, params }));
+        let result = json!({ "accepted": accepted, "decision": "deny", "resolved_by": "alice" });
+        told.at(21, What::CallEnded(number, CallEnd::Result(result)));
+    }
+    let parsed = told.parsed();
+    let steps = parsed["step"].as_array().unwrap();
+    assert_eq!(steps.len(), 5);
+    let look = &steps[1];
+    assert_eq!(look["call"].as_str(), Some("list_confirmations"));
+    assert_eq!(
+        (look["on"].as_str(), look["nth"].as_integer()),
+        (Some("event:confirmation_requested"), Some(2))
+    );
+    assert_eq!(look["save"]["confirmation_1"].as_str(), Some("/confirmations/1/confirm_id"));
+    assert_eq!(steps[2]["confirm"]["decision"].as_str(), Some("deny"));
+    for late in &steps[3..] {
+        assert_eq!(late["params"]["confirm_id"].as_str(), Some("${confirmation_1}"));
+        assert_eq!(late["expect"]["accepted"].as_bool(), Some(false));
+    }
+}
+
+#[test]
+fn of_sends_at_the_same_moment_the_one_that_was_accepted_first_comes_first() {
+    let mut told = Told::new();
+    told.begins(0, 1, "send", Some("a")).begins(1, 2, "send", Some("a"));
+    for request_id in ["r2", "r1"] {
+        let request_id = RequestId::parse(request_id).unwrap();
+        told.event(2, "turn_queued", Meaning::Queued { request_id });
+    }
+    for (number, id) in [(1, "r1"), (2, "r2")] {
+        told.at(9, What::CallEnded(number, CallEnd::Result(json!({ "request_id": id }))));
+    }
+    let parsed = told.parsed();
+    let steps = parsed["step"].as_array().unwrap();
+    let ids: Vec<_> =
+        steps.iter().map(|step| step["params"]["request_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["r2", "r1"]);
+    assert_eq!(steps[1]["on"].as_str(), Some("event:turn_queued"));
+}
+
+#[test]
+fn what_toml_cannot_say_is_said_as_json() {
+    let mut told = Told::new();
+    let by = Client { name: "alice".to_owned(), acting_as: None };
+    let params = json!({ "agent_id": "a", "cwd": null, "x": "${y}" }).as_object().unwrap().clone();
+    let method = "create_agent".to_owned();
+    told.at(0, What::CallBegan(1, Call { by, agent: None, method, params }));
+    told.at(1, What::Asked(2, AgentId::parse("a").unwrap(), None));
+    for (index, arguments) in ["{\"a\":[1,null]}", "{\"a\": /work", "", "[1]"].iter().enumerate() {
+        told.at(1, What::Said(2, Piece::Calls { index, tool: "echo".to_owned() }));
+        let text = (*arguments).to_owned();
+        told.at(1, What::Said(2, Piece::Arguments { index, text }));
+    }
+    let parsed = told.parsed();
+    let step = &parsed["step"][0];
+    assert_eq!(step["params_json"].as_str(), Some(r#"{"agent_id":"a","cwd":null,"x":"$${y}"}"#));
+    assert_eq!(step.get("params"), None);
+    let asks = parsed["model"][0]["asks"].as_array().unwrap();
+    let texts: Vec<_> = asks.iter().map(|ask| ask.get("args_json")?.as_str()).collect();
+    assert_eq!(texts, [Some("{\"a\":[1,null]}"), Some("{\"a\": /project"), None, Some("[1]")]);
+}
+
+#[test]
 fn a_caller_who_leaves_does_so_in_the_replay() {
     let mut told = Told::new();
     told.begins(0, 1, "send", Some("a")).at(50, What::CallEnded(1, CallEnd::Left));
@@ -198,6 +311,32 @@ fn files_belong_to_who_changed_them() {
 }
 
 #[test]
+fn modes_are_kept_where_they_are_unusual_and_a_program_changes_them() {
+    let mut told = Told::new();
+    let text = |text: &str| Found::Content(text.as_bytes().to_vec());
+    told.file_with(0o755, "/work/run.sh", text("exit"), -5000);
+    told.file("/work/plain", text("7 bytes"), -5000).file("/work/made", Found::Ours, 100);
+    told.file_with(0o700, "/work/dir", Found::Dir, -5000);
+    told.file_with(0o600, "/work/bytes", Found::Content(vec![255]), -5000);
+    told.at(1000, What::ProgramStarted(1, vec!["chmod".to_owned()], time(1000)));
+    let end = RanEnd::Exit(Exit::Code(0));
+    let (stdout, stderr, took) = (Vec::new(), Vec::new(), Duration::ZERO);
+    told.at(2000, What::ProgramEnded(1, Ran { stdout, stderr, took, at: time(2000), end }));
+    told.file_with(0o400, "/work/plain", Found::File, -5000);
+    let parsed = told.parsed();
+    let files = &parsed["files"];
+    assert_eq!(files["/project/run.sh"]["mode"].as_integer(), Some(0o755));
+    assert_eq!(files["/project/dir"]["mode"].as_integer(), Some(0o700));
+    assert_eq!(files["/project/bytes"]["mode"].as_integer(), Some(0o600));
+    assert_eq!(files["/project/plain"].as_str(), Some("7 bytes"));
+    let changed = &parsed["program"][0]["writes"]["/project/plain"];
+    assert_eq!(
+        (changed["text"].as_str(), changed["mode"].as_integer()),
+        (Some("7 bytes"), Some(0o400))
+    );
+}
+
+#[test]
 fn a_question_that_reached_nobody_is_asked_once() {
     let a = AgentId::parse("a").unwrap();
     let view = || {
@@ -215,25 +354,22 @@ fn a_question_that_reached_nobody_is_asked_once() {
 #[test]
 fn answers_keep_how_they_came_and_how_they_broke() {
     let mut told = Told::new();
-    let answer = |says: &[&str], end| Answer {
-        thinks: Vec::new(),
-        says: says.iter().map(|&text| text.to_owned()).collect(),
-        calls: Vec::new(),
-        usage: None,
-        finish: None,
-        end,
-        delay: Duration::from_millis(1250),
-        took: Duration::from_millis(80),
+    let answer = |end| {
+        let (delay, took) = (Duration::from_millis(1250), Duration::from_millis(80));
+        Answer { usage: None, finish: None, end, delay, took }
     };
+    let says = |text: &str| Piece::Says(text.to_owned());
     let a = AgentId::parse("a").unwrap();
-    for number in 1..=4 {
+    for number in 1..=5 {
         told.at(0, What::Asked(number, a.clone(), None));
     }
-    told.at(1, What::Answered(2, answer(&["In /work", " I am"], AnswerEnd::Whole)));
-    told.at(2, What::Answered(1, answer(&["So"], AnswerEnd::Dropped)));
+    told.at(1, What::Said(2, says("In /work"))).at(1, What::Said(1, says("So")));
+    told.at(1, What::Said(2, says(" I am"))).at(1, What::Answered(2, answer(AnswerEnd::Whole)));
+    told.at(2, What::Answered(1, answer(AnswerEnd::Dropped)));
     let (fault, status) = (crate::provider::Fault::Status, Some(429));
     let retry_after = Some(Duration::from_secs(2));
-    told.at(3, What::Answered(3, answer(&[], AnswerEnd::Broke { fault, status, retry_after })));
+    told.at(3, What::Answered(3, answer(AnswerEnd::Broke { fault, status, retry_after })));
+    told.at(4, What::Said(4, says("Half of")));
     let parsed = told.parsed();
     let models = parsed["model"].as_array().unwrap();
     assert_eq!(models[0]["fault"]["stall"].as_integer(), Some(1), "asked first, answered later");
@@ -243,5 +379,8 @@ fn answers_keep_how_they_came_and_how_they_broke() {
         (Some("1300ms"), Some("80ms"))
     );
     assert_eq!(models[2]["fault"]["retry_after"].as_str(), Some("2s"));
-    assert_eq!(models[3]["times"].as_str(), Some("always"), "still open");
+    assert_eq!(models[3]["says"].as_str(), Some("Half of"), "what had come of it is kept");
+    assert_eq!(models[3]["fault"]["stall"].as_integer(), Some(1));
+    assert_eq!(models[4]["fault"]["stall"].as_str(), Some("headers"));
+    assert_eq!(models[4]["times"].as_str(), Some("always"), "still open");
 }

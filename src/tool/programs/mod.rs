@@ -2,12 +2,15 @@
 //! until it ends, its time is over or nobody waits for it, and nothing it started outlives it.
 //! Whether it may be started at all is for `policy::programs`.
 
+mod asked_for; // a program in its caller's words
 mod confine; // what a program reaches
 mod exec;
 mod git;
 mod output; // what is kept of what it says
 mod run_python;
 mod shell;
+
+pub use asked_for::asked_for;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{Ask, Chunks, Entry, Fault, NoQuestion, Question, ScriptUsage, Stall, Wire};
@@ -301,11 +300,7 @@ fn chunks<'a>(entry: &'a Entry, fault: &Fault, question: &Question) -> Vec<Chunk
             // Counted over the conversation, as servers' own ids differ over all of it.
             id: (!fault.missing_tool_ids).then(|| format!("call_{}", question.calls + place + 1)),
             name: &ask.tool,
-            arguments: if fault.bad_arguments {
-                BAD_ARGUMENTS.to_owned()
-            } else {
-                Value::Object(ask.args.clone()).to_string()
-            },
+            arguments: if fault.bad_arguments { BAD_ARGUMENTS.to_owned() } else { ask.arguments() },
         })
     };
     let thinks = texts(entry.thinks.as_ref()).iter().map(|text| Chunk::Thinks(text));

@@ -1,6 +1,6 @@
 //! Entries as bytes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::provider::script::{Ask, ScriptUsage, Time};
@@ -66,7 +66,7 @@ fn ms(number: u64) -> Duration {
 fn full() -> Entry {
     let ask = |n| {
         let args = json!({ "n": n }).as_object().unwrap().clone();
-        Ask { tool: "echo".to_owned(), args }
+        Ask { tool: "echo".to_owned(), args, args_json: None }
     };
     Entry {
         thinks: Some(Chunks::One("hm".to_owned())),
