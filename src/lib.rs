@@ -11,7 +11,7 @@
 //! What always holds:
 //! 1. Nothing reachable from [`server::Server`] touches time, chance, sockets, files, processes,
 //!    threads or the environment but through a [`world::World`]. The bans of `.clippy.toml` and the
-//!    tests `bans` and `tidy` hold it; `world::real`, `cli` and `main` are outside.
+//!    tests `bans` and `tidy` hold it; `world::real`, `cli`, `terminal` and `main` are outside.
 //! 2. An agent's state lives in its task. Others hold an [`agent::AgentHandle`] and ask. The task
 //!    never waits for anything but its own channels, its commit and deadlines.
 //! 3. [`agent::Turn`] decides and never waits; `agent::work` waits and never decides.
@@ -53,6 +53,7 @@
 //!     kept or heard by id goes along; while it does, nobody is told of either.
 
 pub mod cli; // the command line
+pub mod terminal; // the same for a person who stays
 pub mod client; // the same protocol from the other side
 pub mod server; // one server from start to stop
 pub mod http; // bytes on a socket

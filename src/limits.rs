@@ -1,6 +1,8 @@
 //! Every bound of the server, in one place. A full queue, a long body or a slow peer meets one of
 //! these numbers and gets a clear answer; what a configuration may change has its default here.
 
+pub mod terminal;
+
 use std::time::Duration;
 
 const KIB: usize = 1024;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const IMPORT_ORDER: &[&str] = &[
     "limits", "activity", "causes", "reach", "id", "code", "sse", "message", "choice", "event",
     "world", "hub", "config", "policy", "tool", "provider", "home", "session", "store", "logs",
-    "record", "agent", "pool", "rpc", "http", "server", "client", "cli", "main",
+    "record", "agent", "pool", "rpc", "http", "server", "client", "terminal", "cli", "main",
 ];
 
 const FILE_LINES_MAX: usize = 500;

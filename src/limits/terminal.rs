@@ -1,0 +1,36 @@
+//! The bounds of the terminal: what it keeps, shows at once and waits for.
+
+use std::time::Duration;
+
+/// What was typed and can be had again.
+pub const TYPED_KEPT_MAX: usize = 1000;
+/// Of one input; what is pasted beyond it is left out.
+pub const TYPED_BYTES_MAX: usize = 256 * 1024;
+/// The part of an answer that is not finished yet; a longer one is printed in pieces.
+pub const OPEN_BLOCK_BYTES_MAX: usize = 8 * 1024;
+/// Lines that wait to be printed; at more, a frame is due at once.
+pub const FINISHED_PENDING_MAX: usize = 2000;
+/// Events that are taken one after another before somebody else has a turn.
+pub const EVENTS_AT_ONCE_MAX: usize = 64;
+/// What was said before, shown to those who come.
+pub const MESSAGES_ON_ATTACH: u64 = 12;
+/// Of one earlier message, in lines.
+pub const MESSAGE_LINES_ON_ATTACH: usize = 24;
+pub const COMPLETIONS_MAX: usize = 200;
+/// Calls to the server at a time.
+pub const CALLS_MAX: usize = 32;
+/// How often a message is sent again of which nobody knows whether it arrived.
+pub const SEND_ATTEMPTS_MAX: u32 = 5;
+/// Between two frames.
+pub const FRAME_EVERY: Duration = Duration::from_millis(33);
+/// Between two pictures of a spinner.
+pub const TICK_EVERY: Duration = Duration::from_millis(120);
+/// A second Ctrl-C leaves within this time.
+pub const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+/// Who types while a question appears has not answered it.
+pub const QUESTION_GUARD: Duration = Duration::from_millis(500);
+/// How often it is looked whether events came between two looks.
+pub const ATTACH_ATTEMPTS_MAX: u32 = 3;
+/// The smallest terminal that is drawn for.
+pub const COLUMNS_MIN: u16 = 10;
+pub const ROWS_MIN: u16 = 3;

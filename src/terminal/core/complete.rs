@@ -1,0 +1,75 @@
+//! Completion of what stands before the cursor: of commands here, of the rest by those who know.
+
+use super::{Core, Effect};
+use crate::limits::terminal::COMPLETIONS_MAX;
+use crate::terminal::commands::{COMMANDS, Takes};
+
+impl Core {
+    pub(super) fn complete(&mut self) {
+        let before = self.editor.before_cursor().to_owned();
+        let Some(rest) = before.strip_prefix('/') else {
+            // Paths are worth completing in messages too.
+            let from = word_start(&before);
+            let word = before[from..].to_owned();
+            if word.contains('/') {
+                self.effects.push(Effect::Complete { takes: Takes::Path, before, from, word });
+            }
+            return;
+        };
+        let Some((name, _)) = rest.split_once(char::is_whitespace) else {
+            let found = COMMANDS.iter().filter(|command| command.name.starts_with(rest));
+            let found = found.map(|command| command.name.to_owned()).collect();
+            return self.candidates(&before, 1, found);
+        };
+        let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+            return;
+        };
+        let from = word_start(&before);
+        let word = before[from..].to_owned();
+        if command.takes == Takes::Command {
+            let found = COMMANDS.iter().filter(|command| command.name.starts_with(&word));
+            let found = found.map(|command| command.name.to_owned()).collect();
+            return self.candidates(&before, from, found);
+        }
+        if command.takes != Takes::Nothing {
+            self.effects.push(Effect::Complete { takes: command.takes, before, from, word });
+        }
+    }
+
+    /// Those who know have answered. What was typed since then has other completions.
+    pub(super) fn candidates(&mut self, before: &str, from: usize, mut found: Vec<String>) {
+        if self.editor.before_cursor() != before {
+            return;
+        }
+        found.sort();
+        found.dedup();
+        found.truncate(COMPLETIONS_MAX);
+        self.candidates.clear();
+        match found.as_slice() {
+            [] => self.hint = Some("nothing to complete".to_owned()),
+            [only] => {
+                let end = if only.ends_with('/') { "" } else { " " };
+                self.editor.complete(from, &format!("{only}{end}"));
+            }
+            [first, rest @ ..] => {
+                let same = rest.iter().fold(first.as_str(), |same, other| common(same, other));
+                if same.len() > before.len() - from {
+                    self.editor.complete(from, same);
+                }
+                self.candidates = found;
+            }
+        }
+    }
+}
+
+fn word_start(before: &str) -> usize {
+    before
+        .rfind(char::is_whitespace)
+        .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8))
+}
+
+fn common<'a>(one: &'a str, other: &str) -> &'a str {
+    let same = one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
+    let end = same.map_or(one.len().min(other.len()), |((at, _), _)| at);
+    &one[..one.floor_char_boundary(end)]
+}

@@ -1,0 +1,244 @@
+//! What events do to the screen.
+
+use jiff::Timestamp;
+
+use super::asking::Asked;
+use super::said::message;
+use super::turn::{Doing, Running, Turn, seconds, took};
+use super::{Core, Effect, Feed};
+use crate::event::{Ended, Event, What};
+use crate::id::{AgentId, RequestId};
+use crate::terminal::line::{Line, Tone};
+
+/// Of the result of a call, where results are shown.
+const RESULT_LINES_MAX: usize = 5;
+const PARAMS_CELLS_MAX: usize = 120;
+
+impl Core {
+    pub(super) fn event(&mut self, event: &Event) {
+        self.seq = event.seq.unwrap_or(self.seq);
+        let at = event.at.parse::<Timestamp>().ok();
+        match (&event.what, &event.request_id) {
+            (What::AgentUpdated { previous_agent_id, .. }, _) => {
+                self.updated(event.agent_id.as_ref(), previous_agent_id.as_ref());
+            }
+            (What::AgentDestroyed { .. }, _) => self.stream_over(Some("destroyed".to_owned())),
+            (What::AgentRestored { .. }, _) => {
+                self.effects.extend(self.agent.clone().map(Effect::Refresh));
+            }
+            (What::StreamGap { from, to }, _) => {
+                self.note(Tone::Bad, &format!("(events {from} to {to} are not kept)"));
+            }
+            (What::ServerStopping {}, _) => self.lost("it stops"),
+            (what, Some(request)) => self.of_a_turn(request, at, what),
+            // That it was created shows by its being there.
+            (_, None) => {}
+        }
+    }
+
+    fn updated(&mut self, now: Option<&AgentId>, before: Option<&AgentId>) {
+        if let (Some(now), Some(before)) = (now, before)
+            && self.agent.as_ref() == Some(before)
+        {
+            self.agent = Some(now.clone());
+            self.note(Tone::Dim, &format!("{before} is {now} from now on"));
+        }
+        self.effects.extend(self.agent.clone().map(Effect::Refresh));
+    }
+
+    fn of_a_turn(&mut self, request: &RequestId, at: Option<Timestamp>, what: &What) {
+        if what.is_terminal() {
+            return self.turn_ended(request, at, what);
+        }
+        match what {
+            What::TurnQueued { .. } => {}
+            What::TurnStarted { content, source, source_agent_id } => {
+                self.end_turn();
+                let own = self.own.contains(request);
+                self.sending.retain(|_, sending| sending.request.as_ref() != Some(request));
+                let from = source_agent_id.as_ref().map_or(source.as_str(), AgentId::as_str);
+                let lines = message((!own).then_some(from), content);
+                self.print(lines);
+                self.turn = Some(Turn::new(request.clone(), self.now, at));
+            }
+            What::ConfirmationRequested { .. } => {
+                let asked = Asked::of_event(request, what, &self.own);
+                let known = |id| self.asked.iter().any(|asked| asked.confirm_id == id);
+                let asked = asked.filter(|asked| !known(asked.confirm_id.clone()));
+                self.asked.extend(asked);
+            }
+            What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
+                self.asked.retain(|asked| asked.confirm_id != *confirm_id);
+                self.drop_question(confirm_id);
+                let why = reason.as_ref().map(|reason| format!(", {reason}"));
+                let told =
+                    format!("  ? {} by {resolved_by}{}", decision.name(), why.unwrap_or_default());
+                self.note(if decision.allows() { Tone::Good } else { Tone::Bad }, &told);
+            }
+            What::Compacted { tokens_before, tokens_after } => {
+                self.note(
+                    Tone::Dim,
+                    &format!("  · summed up: {tokens_before} tokens are now {tokens_after}"),
+                );
+            }
+            other => self.while_running(request, at, other),
+        }
+    }
+
+    /// The running turn, also where its beginning was not seen.
+    fn turn(&mut self, request: &RequestId) -> &mut Turn {
+        if self.turn.as_ref().is_none_or(|turn| turn.request != *request) {
+            self.end_turn();
+        }
+        let now = self.now;
+        self.turn.get_or_insert_with(|| Turn::new(request.clone(), now, None))
+    }
+
+    fn while_running(&mut self, request: &RequestId, at: Option<Timestamp>, what: &What) {
+        let (now, feed) = (self.now, self.feed);
+        let turn = self.turn(request);
+        match what {
+            What::ContentChunk { text, .. } => {
+                turn.said += text.chars().count();
+                turn.doing = Doing::Working;
+                let lines = turn.text.push(text);
+                self.print(lines);
+            }
+            What::ThinkingStarted {} => turn.doing = Doing::Thinking(now),
+            What::ThinkingEnded { duration_ms } => {
+                turn.doing = Doing::Working;
+                let took = seconds(std::time::Duration::from_millis(*duration_ms));
+                if feed != Feed::Off {
+                    self.note(Tone::Dim, &format!("  · thought for {took}"));
+                }
+            }
+            What::ToolDetected { name, .. } => turn.doing = Doing::Calling(name.clone()),
+            What::ToolStarted { tool_id, name, params } => {
+                let (id, name, params) = (tool_id.clone(), name.clone(), params.clone());
+                turn.tools.push(Running { id, name, params, since: now, at });
+                turn.said = 0;
+                turn.doing = Doing::Working;
+                let rest = turn.text.finish();
+                self.print(rest);
+            }
+            What::ToolCompleted { tool_id, .. } => {
+                let begun = turn.tools.iter().position(|tool| tool.id == *tool_id);
+                let begun = begun.map(|index| turn.tools.remove(index)).and_then(|tool| tool.at);
+                self.tool_completed(took(begun, at).map(seconds), what);
+            }
+            What::ProviderRetry { attempt, after_ms, reason } => {
+                let after = seconds(std::time::Duration::from_millis(*after_ms));
+                let told = format!("attempt {attempt} failed ({reason}), again in {after}");
+                turn.doing = Doing::Waiting(told.clone());
+                self.note(Tone::Bad, &format!("  · {told}"));
+            }
+            What::BatchHalted(_) => self.note(Tone::Dim, "  · the calls after it are left out"),
+            // The stream gives snapshots as chunks. The others were looked at before.
+            What::BatchStarted(_)
+            | What::BatchCompleted(_)
+            | What::TurnSnapshot { .. }
+            | What::AgentCreated { .. }
+            | What::AgentDestroyed { .. }
+            | What::AgentRestored { .. }
+            | What::AgentUpdated { .. }
+            | What::TurnQueued { .. }
+            | What::TurnStarted { .. }
+            | What::Compacted { .. }
+            | What::ConfirmationRequested { .. }
+            | What::ConfirmationResolved { .. }
+            | What::TurnCompleted { .. }
+            | What::TurnCancelled(_)
+            | What::TurnFailed(_)
+            | What::TurnInterrupted(_)
+            | What::StreamGap { .. }
+            | What::ServerStopping {} => {}
+        }
+    }
+
+    fn tool_completed(&mut self, took: Option<String>, what: &What) {
+        let What::ToolCompleted { name, params, success, error, output, .. } = what else {
+            return;
+        };
+        if self.feed == Feed::Off && *success {
+            return;
+        }
+        let (mark, tone) = if *success { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
+        let took = took.map(|took| format!(" {took}")).unwrap_or_default();
+        let params = Line::of(Tone::Dim, params).cut(PARAMS_CELLS_MAX).text();
+        let line = Line::of(tone, &format!("  {mark} ")).with(Tone::Plain, name);
+        let line = line.with(Tone::Dim, &format!(" {params}{took}")).hanging(4);
+        let mut lines = vec![line];
+        if let Some(error) = error {
+            let first = error.trim().lines().next().unwrap_or_default();
+            lines.push(Line::of(Tone::Bad, &format!("    {first}")).hanging(4));
+        }
+        if self.feed == Feed::Full {
+            let result = output.trim_end().lines().take(RESULT_LINES_MAX);
+            lines.extend(result.map(|text| Line::of(Tone::Dim, &format!("    {text}")).hanging(4)));
+        }
+        self.print(lines);
+    }
+
+    fn turn_ended(&mut self, request: &RequestId, at: Option<Timestamp>, what: &What) {
+        let waiting = self.sending.values().find(|it| it.request.as_ref() == Some(request));
+        let waiting = waiting.map(|sending| sending.content.clone());
+        self.sending.retain(|_, sending| sending.request.as_ref() != Some(request));
+        self.own.remove(request);
+        let over = self.asked.iter().filter(|asked| asked.request == *request);
+        for confirm_id in over.map(|asked| asked.confirm_id.clone()).collect::<Vec<_>>() {
+            self.drop_question(&confirm_id);
+        }
+        self.asked.retain(|asked| asked.request != *request);
+        let shown = self.turn.as_ref().is_some_and(|turn| turn.request == *request);
+        if let Some(content) = waiting {
+            // It never began, so nobody has seen it yet.
+            self.print(message(None, &content));
+        }
+        let begun = if shown { self.turn.as_ref().and_then(|turn| turn.at) } else { None };
+        if let Some(text) = what.turn_text() {
+            self.say_rest(request, text);
+        }
+        if shown {
+            self.end_turn();
+        }
+        let took = took(begun, at).map(|took| format!(" after {}", seconds(took)));
+        self.tell_end(what, &took.unwrap_or_default());
+        self.effects.extend(self.agent.clone().map(Effect::Refresh));
+    }
+
+    /// What of an answer did not come as it was said.
+    fn say_rest(&mut self, request: &RequestId, text: &str) {
+        let shown = self.turn.as_ref().filter(|turn| turn.request == *request);
+        let said = shown.map_or(0, |turn| turn.said);
+        let rest: String = text.chars().skip(said).collect();
+        if !rest.is_empty() {
+            let lines = self.turn(request).text.push(&rest);
+            self.print(lines);
+            self.end_turn();
+        }
+    }
+
+    fn tell_end(&mut self, what: &What, took: &str) {
+        let told = |how: &str, ended: &Ended| {
+            let why = match &ended.error {
+                Some(error) => format!(": {}", error.message),
+                None if ended.reason == how => String::new(),
+                None => format!(" ({})", ended.reason),
+            };
+            format!("  ■ {how}{took}{why}")
+        };
+        let (tone, line) = match what {
+            What::TurnCompleted { finish_reason, halted, .. } => {
+                if finish_reason == "stop" && !halted {
+                    return;
+                }
+                (Tone::Dim, format!("  ■ ended by {finish_reason}{took}"))
+            }
+            What::TurnCancelled(ended) => (Tone::Dim, told("cancelled", ended)),
+            What::TurnFailed(ended) => (Tone::Bad, told("failed", ended)),
+            What::TurnInterrupted(ended) => (Tone::Bad, told("interrupted", ended)),
+            _ => return,
+        };
+        self.note(tone, &line);
+    }
+}

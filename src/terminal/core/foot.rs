@@ -1,0 +1,178 @@
+//! The foot of the screen: what is open, what goes on, what is asked, the input and the status.
+
+use super::{Core, Link};
+use crate::limits::terminal::{COLUMNS_MIN, ROWS_MIN};
+use crate::policy::Level;
+use crate::terminal::line::{Line, Tone, cells};
+use crate::terminal::screen::Foot;
+
+const ACTIVITIES_MAX: usize = 3;
+const CANDIDATE_ROWS_MAX: usize = 4;
+
+impl Core {
+    pub fn foot(&self) -> Foot {
+        // The last column stays empty: a row that fills it would be broken by some terminals.
+        let width = usize::from(self.columns.max(COLUMNS_MIN)) - 1;
+        let rows = usize::from(self.rows.max(ROWS_MIN)) - 1;
+        let (mut input, cursor) = self.input(width);
+        let mut below = self.candidate_rows(width);
+        below.push(self.status().cut(width));
+        let mut left = rows - below.len().min(rows - 1);
+        // Of a long input the part around the cursor is shown.
+        let input_max =
+            left.saturating_sub(if self.question.is_some() { left / 2 } else { 0 }).max(1);
+        let first = (cursor.0 + 1).saturating_sub(input_max);
+        input = input.into_iter().skip(first).take(input_max).collect();
+        left -= input.len().min(left);
+        let mut above = self.above(width, left);
+        left -= above.len().min(left);
+        let open = self.open_rows(width);
+        let open_first = open.len().saturating_sub(left);
+        let mut all: Vec<Line> = open.into_iter().skip(open_first).collect();
+        all.append(&mut above);
+        let cursor = (all.len() + cursor.0 - first, cursor.1);
+        all.append(&mut input);
+        all.append(&mut below);
+        Foot { rows: all, cursor }
+    }
+
+    fn open_rows(&self, width: usize) -> Vec<Line> {
+        let open = self.turn.as_ref().map(|turn| turn.text.open_lines()).unwrap_or_default();
+        open.iter().flat_map(|line| line.wrapped(width)).collect()
+    }
+
+    /// Between the answer and the input, in at most so many rows.
+    fn above(&self, width: usize, rows: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(turn) = &self.turn {
+            let mut doing = turn.activity(self.now);
+            let more = doing.len().saturating_sub(ACTIVITIES_MAX);
+            doing.truncate(ACTIVITIES_MAX);
+            lines.extend(doing.iter().map(|line| line.cut(width)));
+            if more > 0 {
+                lines.push(Line::of(Tone::Dim, &format!("  and {more} more")));
+            }
+        }
+        for sending in self.sending.values() {
+            let line = Line::of(Tone::Dim, "… ").with(Tone::Dim, &sending.content);
+            lines.push(line.cut(width));
+        }
+        lines.extend(self.alert().map(|alert| alert.cut(width)));
+        lines.truncate(rows);
+        if let Some((_, menu)) = &self.question {
+            // What is asked is more important than what goes on.
+            let asked = menu.lines(width, rows);
+            lines.truncate(rows.saturating_sub(asked.len()));
+            lines.extend(asked);
+        }
+        lines.truncate(rows);
+        lines
+    }
+
+    /// The rows of the input, and where the cursor stands in them.
+    fn input(&self, width: usize) -> (Vec<Line>, (usize, usize)) {
+        let prompt = self.prompt();
+        let hang = prompt.cells().min(width / 2);
+        let (mut rows, mut cursor) = (Vec::new(), (0, 0));
+        let mut begin = 0;
+        for (index, text) in self.editor.text().split('\n').enumerate() {
+            let mut row = if index == 0 { prompt.cut(hang) } else { margin(hang) };
+            let mut used = row.cells();
+            for (at, piece) in pieces(text) {
+                if begin + at == self.editor.cursor() {
+                    cursor = (rows.len(), used);
+                }
+                if used + cells(piece) > width {
+                    rows.push(std::mem::replace(&mut row, margin(hang)));
+                    used = hang;
+                    if begin + at == self.editor.cursor() {
+                        cursor = (rows.len(), used);
+                    }
+                }
+                row.push(Tone::Plain, piece);
+                used += cells(piece);
+            }
+            begin += text.len();
+            if begin == self.editor.cursor() {
+                cursor = (rows.len(), used.min(width));
+            }
+            begin += 1;
+            rows.push(row);
+        }
+        (rows, cursor)
+    }
+
+    fn prompt(&self) -> Line {
+        match (&self.agent, &self.whispering_from) {
+            (Some(agent), Some((from, _))) => {
+                let line = Line::of(Tone::Dim, from.as_str()).with(Tone::Loud, " ⇢ ");
+                line.with(Tone::Strong, agent.as_str()).with(Tone::Own, " › ")
+            }
+            (Some(agent), None) => Line::of(Tone::Strong, agent.as_str()).with(Tone::Own, " › "),
+            (None, _) => Line::of(Tone::Own, "› "),
+        }
+    }
+
+    fn candidate_rows(&self, width: usize) -> Vec<Line> {
+        let text = self.candidates.join("  ");
+        if text.is_empty() {
+            return Vec::new();
+        }
+        let mut rows = Line::of(Tone::Dim, &text).wrapped(width);
+        if rows.len() > CANDIDATE_ROWS_MAX {
+            rows.truncate(CANDIDATE_ROWS_MAX - 1);
+            rows.push(Line::of(Tone::Dim, &format!("… {} in all", self.candidates.len())));
+        }
+        rows
+    }
+
+    fn status(&self) -> Line {
+        if let Some(hint) = &self.hint {
+            return Line::of(Tone::Loud, hint);
+        }
+        if self.link == Link::Lost {
+            return Line::of(Tone::Bad, "no server · trying again");
+        }
+        let Some(summary) = &self.summary else {
+            let told = match (&self.agent, &self.wanted) {
+                (Some(agent), _) => agent.to_string(),
+                (None, Some(wanted)) => format!("looking for {wanted}"),
+                (None, None) => "nobody · /agent NAME · /help".to_owned(),
+            };
+            return Line::of(Tone::Dim, &told);
+        };
+        let entry = &summary.entry;
+        let mut line = Line::new();
+        if entry.permission_level == Level::Yolo {
+            line.push(Tone::Bad, "YOLO ");
+        }
+        line.push(Tone::Dim, &format!("{} · {}", entry.agent_id, entry.model));
+        if let Some(tokens) = &summary.tokens {
+            let told =
+                format!(" · {} of {} tokens", thousands(tokens.total), thousands(tokens.budget));
+            line.push(Tone::Dim, &told);
+        }
+        let level = match entry.permission_level {
+            Level::Yolo => return line.with(Tone::Dim, &format!(" · {}", entry.cwd)),
+            Level::Trusted => "trusted",
+            Level::Sandboxed => "sandboxed",
+        };
+        line.with(Tone::Dim, &format!(" · {level} · {}", entry.cwd))
+    }
+}
+
+fn margin(cells: usize) -> Line {
+    Line::of(Tone::Plain, &" ".repeat(cells))
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    use unicode_segmentation::UnicodeSegmentation;
+    text.grapheme_indices(true)
+}
+
+fn thousands(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        _ => format!("{}k", number / 1000),
+    }
+}

@@ -1,0 +1,409 @@
+//! What the terminal does: keys, events and answers in, lines to print and things to do out. Pure: it
+//! never waits, reads a clock or writes; `drive` does that for it. Its state is shown by `foot`.
+
+mod asking;
+mod complete;
+mod events;
+mod foot;
+mod said;
+mod turn;
+mod typed;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use self::asking::{Asked, Question};
+use self::turn::Turn;
+use super::editor::Editor;
+use super::key::Key;
+use super::line::{Line, Tone};
+use super::menu::Menu;
+pub use super::screen::Foot;
+use crate::choice::Choice;
+use crate::event::{Event, Seq};
+use crate::id::{AgentId, ConfirmId, RequestId};
+use crate::limits::terminal::LEAVE_WITHIN;
+use crate::rpc::method::{AgentSummary, ConfirmationEntry, NumberedMessage};
+use crate::terminal::commands::{Command, Takes};
+
+/// How much is shown of what agents do besides talking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feed {
+    /// Each call with the beginning of its result.
+    Full,
+    /// A line for each call.
+    #[default]
+    Short,
+    /// Only what goes on now.
+    Off,
+}
+
+/// What came.
+#[derive(Debug)]
+pub enum Input {
+    Key(Key),
+    Paste(String),
+    Resized {
+        columns: u16,
+        rows: u16,
+    },
+    /// Time has passed.
+    Tick,
+    /// Of the agent that is followed.
+    Event(Box<Event>),
+    Attached(Box<Attached>),
+    /// It is not there, and may be brought back.
+    NotThere {
+        agent: AgentId,
+        restorable: bool,
+    },
+    /// The server is away; asked for again and again.
+    Lost(String),
+    /// It is there again.
+    Back,
+    /// Nothing more will be told of the agent.
+    StreamOver(Option<String>),
+    /// A message got its name.
+    Named {
+        number: u64,
+        request: RequestId,
+    },
+    /// A message was not taken.
+    NotSent {
+        number: u64,
+        error: String,
+    },
+    /// An answer to a confirmation was not taken.
+    NotConfirmed {
+        confirm_id: ConfirmId,
+        error: String,
+    },
+    /// What a command has to say.
+    Ran {
+        text: String,
+        how: Tone,
+    },
+    Refreshed(Box<AgentSummary>),
+    Candidates {
+        before: String,
+        from: usize,
+        found: Vec<String>,
+    },
+    /// Somebody ends this program.
+    Stop,
+}
+
+/// An agent that is followed from now on.
+#[derive(Debug)]
+pub struct Attached {
+    pub agent: AgentId,
+    /// The last event before.
+    pub cursor: Seq,
+    /// What was said last, and how much there is in all.
+    pub messages: Vec<NumberedMessage>,
+    pub total: usize,
+    pub summary: Option<AgentSummary>,
+    pub confirmations: Vec<ConfirmationEntry>,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq)]
+pub enum Effect {
+    /// These lines are finished; they stay.
+    Print(Vec<Line>),
+    /// Follow an agent, and no longer the one before.
+    Attach {
+        agent: AgentId,
+        how: Attach,
+    },
+    /// Follow nobody.
+    Leave,
+    Create(AgentId),
+    Send {
+        agent: AgentId,
+        content: String,
+        number: u64,
+    },
+    Cancel {
+        agent: AgentId,
+        request: Option<RequestId>,
+    },
+    Confirm {
+        agent: AgentId,
+        confirm_id: ConfirmId,
+        decision: Choice,
+    },
+    Run {
+        command: &'static Command,
+        words: Vec<String>,
+        agent: Option<AgentId>,
+    },
+    Refresh(AgentId),
+    Complete {
+        takes: Takes,
+        before: String,
+        from: usize,
+        word: String,
+    },
+    ClearScreen,
+    Quit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// Only if it is there.
+    IfThere,
+    /// Also where it has to be brought back first.
+    Bring,
+    /// After this event: what was missed since is shown.
+    After(Seq),
+}
+
+/// How the server is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Up,
+    Lost,
+}
+
+#[derive(Debug)]
+pub struct Core {
+    columns: u16,
+    rows: u16,
+    now: Duration,
+    feed: Feed,
+    link: Link,
+    /// Whom messages go to; `None` while nobody is followed.
+    agent: Option<AgentId>,
+    /// Who is being attached to.
+    wanted: Option<AgentId>,
+    /// Where `/over` goes back to, and after which event.
+    whispering_from: Option<(AgentId, Seq)>,
+    summary: Option<AgentSummary>,
+    /// The last event of the agent.
+    seq: Seq,
+    turn: Option<Turn>,
+    /// The turn that ran when the server was lost: its end may never be told.
+    doubted: Option<RequestId>,
+    /// Messages that were typed here and did not begin yet, by number.
+    sending: BTreeMap<u64, Sending>,
+    next_number: u64,
+    own: BTreeSet<RequestId>,
+    asked: VecDeque<Asked>,
+    question: Option<(Question, Menu)>,
+    editor: Editor,
+    candidates: Vec<String>,
+    hint: Option<String>,
+    /// When Ctrl-C was pressed for the first time.
+    leaving: Option<Duration>,
+    /// Whether anything was printed, so that what follows keeps a distance.
+    printed: bool,
+    effects: Vec<Effect>,
+}
+
+#[derive(Debug)]
+struct Sending {
+    content: String,
+    request: Option<RequestId>,
+}
+
+impl Core {
+    pub fn new(columns: u16, rows: u16, feed: Feed) -> Self {
+        Self {
+            columns,
+            rows,
+            now: Duration::ZERO,
+            feed,
+            link: Link::Up,
+            agent: None,
+            wanted: None,
+            whispering_from: None,
+            summary: None,
+            seq: 0,
+            turn: None,
+            doubted: None,
+            sending: BTreeMap::new(),
+            next_number: 1,
+            own: BTreeSet::new(),
+            asked: VecDeque::new(),
+            question: None,
+            editor: Editor::default(),
+            candidates: Vec::new(),
+            hint: None,
+            leaving: None,
+            printed: false,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Begins with an agent.
+    pub fn begin(&mut self, agent: AgentId, how: Attach) -> Vec<Effect> {
+        self.attach(agent, how);
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Takes what came at a time, counted from the start, and says what to do.
+    pub fn on(&mut self, now: Duration, input: Input) -> Vec<Effect> {
+        self.now = now;
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Paste(text) => {
+                self.leaving = None;
+                self.candidates.clear();
+                self.editor.insert(&text);
+            }
+            Input::Resized { columns, rows } => (self.columns, self.rows) = (columns, rows),
+            Input::Tick => {}
+            Input::Event(event) => self.event(&event),
+            Input::Attached(attached) => self.attached(*attached),
+            Input::NotThere { agent, restorable } => self.offer(agent, restorable),
+            Input::Lost(why) => self.lost(&why),
+            Input::Back => {
+                if self.link == Link::Lost {
+                    self.link = Link::Up;
+                    self.doubted = self.turn.as_ref().map(|turn| turn.request.clone());
+                    self.note(Tone::Good, "the server is there again");
+                    self.effects.extend(self.agent.clone().map(Effect::Refresh));
+                }
+            }
+            Input::StreamOver(why) => self.stream_over(why),
+            Input::Named { number, request } => {
+                if let Some(sending) = self.sending.get_mut(&number) {
+                    sending.request = Some(request.clone());
+                    self.own.insert(request);
+                }
+            }
+            Input::NotSent { number, error } => self.not_sent(number, &error),
+            Input::NotConfirmed { confirm_id, error } => self.not_confirmed(&confirm_id, &error),
+            Input::Ran { text, how } => self.told(how, &text),
+            Input::Refreshed(summary) => self.refreshed(*summary),
+            Input::Candidates { before, from, found } => self.candidates(&before, from, found),
+            Input::Stop => self.effects.push(Effect::Quit),
+        }
+        if self.leaving.is_some_and(|since| self.now.saturating_sub(since) > LEAVE_WITHIN) {
+            self.leaving = None;
+        }
+        self.ask_next();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Whether what is shown changes with time alone.
+    pub fn is_moving(&self) -> bool {
+        self.turn.is_some() || self.leaving.is_some()
+    }
+
+    /// Whom messages go to.
+    pub fn agent(&self) -> Option<&AgentId> {
+        self.agent.as_ref()
+    }
+
+    pub(super) fn print(&mut self, lines: Vec<Line>) {
+        if !lines.is_empty() {
+            self.printed = true;
+            self.effects.push(Effect::Print(lines));
+        }
+    }
+
+    /// One line of the terminal's own.
+    fn note(&mut self, tone: Tone, text: &str) {
+        self.print(vec![Line::of(tone, text).hanging(2)]);
+    }
+
+    fn error(&mut self, text: &str) {
+        self.note(Tone::Bad, &format!("✗ {text}"));
+    }
+
+    /// What others have to say, in their lines.
+    fn told(&mut self, tone: Tone, text: &str) {
+        let lines = text.trim_end().lines().map(|line| Line::of(tone, line).hanging(2));
+        self.print(lines.collect());
+    }
+
+    fn attach(&mut self, agent: AgentId, how: Attach) {
+        self.forget_agent();
+        self.wanted = Some(agent.clone());
+        self.effects.push(Effect::Attach { agent, how });
+    }
+
+    /// Ends all that belongs to the agent of before: its stream, its turn, its questions.
+    fn forget_agent(&mut self) {
+        if self.agent.take().is_some() {
+            self.effects.push(Effect::Leave);
+        }
+        self.end_turn();
+        self.summary = None;
+        self.sending.clear();
+        self.asked.clear();
+        self.question = None;
+    }
+
+    fn attached(&mut self, attached: Attached) {
+        if self.wanted.as_ref() != Some(&attached.agent) {
+            return;
+        }
+        self.wanted = None;
+        self.agent = Some(attached.agent.clone());
+        self.seq = attached.cursor;
+        self.show_earlier(&attached);
+        if let Some(summary) = attached.summary {
+            self.turn = Turn::running(&summary.entry, self.now);
+            self.summary = Some(summary);
+        }
+        for entry in attached.confirmations {
+            self.asked.push_back(Asked::of_entry(entry, &self.own));
+        }
+    }
+
+    fn refreshed(&mut self, summary: AgentSummary) {
+        if self.agent.as_ref() != Some(&summary.entry.agent_id) {
+            return;
+        }
+        let doubted = self.doubted.take();
+        let shown = self.turn.as_ref().map(|turn| &turn.request);
+        if doubted.is_some()
+            && shown == doubted.as_ref()
+            && summary.entry.active_request_id != doubted
+        {
+            self.end_turn();
+        }
+        self.summary = Some(summary);
+    }
+
+    fn lost(&mut self, why: &str) {
+        if self.link == Link::Up {
+            self.link = Link::Lost;
+            self.note(Tone::Bad, &format!("lost the server ({why}); trying again"));
+        }
+    }
+
+    fn stream_over(&mut self, why: Option<String>) {
+        let Some(agent) = self.agent.take().or(self.wanted.take()) else {
+            return;
+        };
+        self.link = Link::Up;
+        self.agent = Some(agent.clone());
+        self.forget_agent();
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        self.error(&format!("{agent} is not there any more{why}"));
+        self.go_back();
+    }
+
+    /// After an agent is gone: whoever whispered to it is with the other one again.
+    fn go_back(&mut self) {
+        if let Some((agent, seq)) = self.whispering_from.take() {
+            self.attach(agent, Attach::After(seq));
+        }
+    }
+
+    /// The turn that was shown is over, whatever became of it: nothing of it moves any more.
+    fn end_turn(&mut self) {
+        if let Some(mut turn) = self.turn.take() {
+            let rest = turn.text.finish();
+            self.print(rest);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "core_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! The turn that runs, as it is shown while it does.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::id::RequestId;
+use crate::rpc::method::AgentEntry;
+use crate::terminal::line::{Line, Tone};
+use crate::terminal::markdown::Markdown;
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const PICTURE: Duration = Duration::from_millis(120);
+
+#[derive(Debug)]
+pub struct Turn {
+    pub request: RequestId,
+    pub text: Markdown,
+    /// Characters of the answer that is coming; the one after a tool call is another.
+    pub said: usize,
+    pub tools: Vec<Running>,
+    pub doing: Doing,
+    /// When we saw it begin, and when it did.
+    pub since: Duration,
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+pub struct Running {
+    pub id: String,
+    pub name: String,
+    pub params: String,
+    pub since: Duration,
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Doing {
+    Working,
+    Thinking(Duration),
+    /// The model writes a call of this tool.
+    Calling(String),
+    /// The model is asked again.
+    Waiting(String),
+}
+
+impl Turn {
+    pub fn new(request: RequestId, since: Duration, at: Option<Timestamp>) -> Self {
+        let (text, tools) = (Markdown::default(), Vec::new());
+        Self { request, text, said: 0, tools, doing: Doing::Working, since, at }
+    }
+
+    /// The one that an agent was in when we came.
+    pub fn running(entry: &AgentEntry, now: Duration) -> Option<Self> {
+        let request = entry.active_request_id.clone()?;
+        Some(Self::new(request, now, None))
+    }
+
+    /// What it does now, a line for each thing.
+    pub fn activity(&self, now: Duration) -> Vec<Line> {
+        let picture = now.as_millis() / PICTURE.as_millis();
+        let picture = usize::try_from(picture).unwrap_or(0) % SPINNER.len();
+        let line = |what: &str, since: Duration| {
+            let took = seconds(now.saturating_sub(since));
+            let line = Line::of(Tone::Loud, SPINNER[picture]).with(Tone::Dim, &format!(" {took} "));
+            line.with(Tone::Dim, what)
+        };
+        if !self.tools.is_empty() {
+            let tools = self.tools.iter();
+            return tools.map(|t| line(&format!("{} {}", t.name, t.params), t.since)).collect();
+        }
+        let line = match &self.doing {
+            Doing::Working => line("working · Esc cancels", self.since),
+            Doing::Thinking(since) => line("thinking · Esc cancels", *since),
+            Doing::Calling(name) => line(&format!("calls {name}"), self.since),
+            Doing::Waiting(why) => line(why, self.since),
+        };
+        vec![line]
+    }
+}
+
+/// How long something took, by the server's clock.
+pub fn took(from: Option<Timestamp>, to: Option<Timestamp>) -> Option<Duration> {
+    let (from, to) = from.zip(to)?;
+    Duration::try_from(to.duration_since(from)).ok()
+}
+
+pub fn seconds(time: Duration) -> String {
+    let (whole, tenths) = (time.as_secs(), time.subsec_millis() / 100);
+    match whole {
+        0..60 => format!("{whole}.{tenths} s"),
+        _ => format!("{} min {:02} s", whole / 60, whole % 60),
+    }
+}

@@ -1,0 +1,167 @@
+//! What keys do, and what becomes of a line that was typed.
+
+use super::{Attach, Core, Effect, Sending};
+use crate::id::AgentId;
+use crate::terminal::commands::{COMMANDS, Command, Does, Typed, read};
+use crate::terminal::key::Key;
+use crate::terminal::line::{Line, Tone};
+
+impl Core {
+    pub(super) fn key(&mut self, key: Key) {
+        if key == Key::Control('c') {
+            return self.interrupt();
+        }
+        self.leaving = None;
+        self.hint = None;
+        if self.question.is_some() && self.answer(key) {
+            return;
+        }
+        match key {
+            Key::Escape => self.escape(),
+            Key::Control('d') if self.editor.is_empty() => self.effects.push(Effect::Quit),
+            Key::Control('l') => self.effects.push(Effect::ClearScreen),
+            Key::Tab => return self.complete(),
+            Key::Enter if self.editor.before_cursor().ends_with('\\') => {
+                self.editor.on(Key::Backspace);
+                self.editor.on(Key::NewLine);
+            }
+            // A question that has to be answered is not passed by a habit.
+            Key::Enter if self.question.is_some() => {
+                self.hint = Some("answer with a number, or choose with the arrows".to_owned());
+            }
+            Key::Enter => self.enter(),
+            Key::Control('j') => self.editor.on(Key::NewLine),
+            key => self.editor.on(key),
+        }
+        self.candidates.clear();
+    }
+
+    /// The first clears what was typed, a second one leaves.
+    fn interrupt(&mut self) {
+        if self.leaving.is_some() {
+            self.effects.push(Effect::Quit);
+            return;
+        }
+        self.editor.clear();
+        self.candidates.clear();
+        self.leaving = Some(self.now);
+        self.hint = Some("Ctrl-C again leaves; Esc cancels the turn".to_owned());
+    }
+
+    fn escape(&mut self) {
+        let Some(agent) = self.agent.clone() else {
+            return;
+        };
+        if let Some(turn) = &self.turn {
+            let request = Some(turn.request.clone());
+            self.effects.push(Effect::Cancel { agent, request });
+        } else if !self.sending.is_empty() {
+            self.effects.push(Effect::Cancel { agent, request: None });
+        }
+    }
+
+    fn enter(&mut self) {
+        let text = self.editor.take();
+        match read(&text) {
+            Typed::Nothing => {}
+            Typed::Message(content) => self.send(content),
+            Typed::Command { command, words } => self.command(command, words),
+            Typed::Unknown { word, nearest } => {
+                let meant = nearest.map(|name| format!("; did you mean /{name}?"));
+                let meant = meant.unwrap_or_else(|| "; see /help".to_owned());
+                self.error(&format!("there is no command /{word}{meant}"));
+            }
+        }
+    }
+
+    fn send(&mut self, content: String) {
+        let Some(agent) = self.agent.clone() else {
+            self.editor.insert(&content);
+            if let Some(wanted) = &self.wanted {
+                self.hint = Some(format!("still looking for {wanted}"));
+                return;
+            }
+            return self.error("there is nobody to talk to: /agent NAME, /list or /create NAME");
+        };
+        let number = self.next_number;
+        self.next_number += 1;
+        self.sending.insert(number, Sending { content: content.clone(), request: None });
+        self.effects.push(Effect::Send { agent, content, number });
+    }
+
+    pub(super) fn not_sent(&mut self, number: u64, error: &str) {
+        if let Some(sending) = self.sending.remove(&number) {
+            self.own.retain(|own| sending.request.as_ref() != Some(own));
+            self.error(&format!("not sent: {error}"));
+            // It is not lost: it can be sent again.
+            if self.editor.is_empty() {
+                self.editor.insert(&sending.content);
+            }
+        }
+    }
+
+    fn command(&mut self, command: &'static Command, words: Vec<String>) {
+        match command.does {
+            Does::Rpc(_) | Does::Local => {
+                let typed: Vec<&str> = words.iter().map(String::as_str).collect();
+                let echo = format!("/{} {}", command.name, typed.join(" "));
+                self.print(vec![Line::new(), Line::of(Tone::Dim, echo.trim_end()).hanging(2)]);
+                let agent = self.agent.clone();
+                self.effects.push(Effect::Run { command, words, agent });
+            }
+            Does::Agent if words.is_empty() => {
+                let list = COMMANDS.iter().find(|command| command.name == "list");
+                let command = list.expect("there is a command that lists agents");
+                self.effects.push(Effect::Run { command, words, agent: self.agent.clone() });
+            }
+            Does::Agent => self.with_agent(&words, |core, agent| {
+                core.whispering_from = None;
+                core.attach(agent, Attach::IfThere);
+            }),
+            Does::Whisper if words.is_empty() => self.error("whisper to whom? /whisper NAME"),
+            Does::Whisper => self.with_agent(&words, |core, agent| {
+                let from = core.agent.clone().map(|agent| (agent, core.seq));
+                core.whispering_from = core.whispering_from.take().or(from);
+                core.attach(agent, Attach::IfThere);
+            }),
+            Does::Over if self.whispering_from.is_none() => self.error("nobody is whispered to"),
+            Does::Over => self.go_back(),
+            Does::Help => self.help(words.first().map(String::as_str)),
+            Does::Clear => self.effects.push(Effect::ClearScreen),
+            Does::Quit => self.effects.push(Effect::Quit),
+        }
+    }
+
+    fn with_agent(&mut self, words: &[String], then: impl FnOnce(&mut Self, AgentId)) {
+        let word = words.first().map(String::as_str).unwrap_or_default();
+        match AgentId::parse(word) {
+            Ok(agent) if self.agent.as_ref() == Some(&agent) => {
+                self.note(Tone::Dim, &format!("you are talking to {agent}"));
+            }
+            Ok(agent) => then(self, agent),
+            Err(error) => self.error(&error.to_string()),
+        }
+    }
+
+    fn help(&mut self, word: Option<&str>) {
+        let wanted = word.map(|word| word.trim_start_matches('/'));
+        let shown =
+            COMMANDS.iter().filter(|command| wanted.is_none_or(|name| name == command.name));
+        let line = |command: &Command| {
+            let usage = format!("/{} {}", command.name, command.arguments);
+            let line = Line::of(Tone::Strong, &format!("{usage:<29} "));
+            line.with(Tone::Dim, command.about).hanging(4)
+        };
+        let mut lines = vec![Line::new()];
+        lines.extend(shown.map(line));
+        if lines.len() == 1 {
+            return self.error(&format!("there is no command /{}", wanted.unwrap_or_default()));
+        }
+        if wanted.is_none() {
+            let keys = "Esc cancels the turn · Ctrl-C twice or Ctrl-D leaves · Alt-Enter or \\ Enter: \
+                a new line · Tab completes · //text: a message that begins with a slash";
+            lines.push(Line::of(Tone::Dim, keys).hanging(4));
+        }
+        self.print(lines);
+    }
+}

@@ -1,0 +1,270 @@
+//! Between a face (keys and a screen), a server and the core: waits for what comes, and does what the
+//! core says. It decides nothing but the order in which it listens: keys first, so that no flood of
+//! events delays them, then the screen, then the rest.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::calls;
+use super::commands::{Command, Takes};
+use super::core::{Attach, Core, Effect, Input};
+use super::follow::{Following, Heard};
+use super::line::{Line, Tone};
+use super::screen::Foot;
+use crate::client::NexusClient;
+use crate::id::AgentId;
+use crate::limits::terminal::{
+    CALLS_MAX, EVENTS_AT_ONCE_MAX, FINISHED_PENDING_MAX, FRAME_EVERY, TICK_EVERY,
+};
+use crate::world::BoxFuture;
+
+/// Somebody who types and looks.
+pub trait Face: Send {
+    /// The next key, paste or change of size; `None` once nobody is there any more. Dropping the wait
+    /// loses nothing.
+    fn next(&mut self) -> BoxFuture<'_, Option<Input>>;
+    /// Shows lines that stay, and the foot below them.
+    fn show(&mut self, finished: &[Line], foot: &Foot) -> io::Result<()>;
+    fn clear(&mut self) -> io::Result<()>;
+}
+
+/// Who runs commands that are not the terminal's own, and knows what they can be completed with.
+pub trait Office: Send + Sync {
+    fn run(
+        &self,
+        command: &'static Command,
+        words: Vec<String>,
+        agent: Option<AgentId>,
+    ) -> BoxFuture<'static, Input>;
+    /// What begins like this word.
+    fn known(&self, takes: Takes, word: String) -> BoxFuture<'static, Vec<String>>;
+    /// Where agents are created to work.
+    fn directory(&self) -> Option<String>;
+}
+
+pub struct Terminal<'a, F> {
+    core: Core,
+    client: NexusClient,
+    office: Arc<dyn Office>,
+    face: &'a mut F,
+    calls: JoinSet<Option<Input>>,
+    /// It ends when another agent is wanted.
+    attaching: Option<AbortHandle>,
+    following: Option<Following>,
+    finished: Vec<Line>,
+    /// When what has changed is shown at the latest.
+    due: Option<Instant>,
+    begun: Instant,
+    left: bool,
+}
+
+impl<F> std::fmt::Debug for Terminal<'_, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terminal").field("core", &self.core).finish_non_exhaustive()
+    }
+}
+
+/// What woke us.
+enum Woken {
+    Face(Option<Input>),
+    Frame,
+    Answer(Option<Input>),
+    Heard(Option<Heard>),
+    Tick,
+}
+
+impl<'a, F: Face> Terminal<'a, F> {
+    pub fn new(core: Core, client: NexusClient, office: Arc<dyn Office>, face: &'a mut F) -> Self {
+        Self {
+            core,
+            client,
+            office,
+            face,
+            calls: JoinSet::new(),
+            attaching: None,
+            following: None,
+            finished: Vec::new(),
+            due: None,
+            begun: Instant::now(),
+            left: false,
+        }
+    }
+
+    /// Talks to an agent, and whoever else is asked for, until the person leaves.
+    pub async fn run(mut self, agent: AgentId, how: Attach) -> io::Result<()> {
+        let effects = self.core.begin(agent, how);
+        self.perform(effects)?;
+        self.paint()?;
+        while !self.left {
+            match self.woken().await {
+                Woken::Face(Some(input)) => {
+                    self.input(input)?;
+                    // What was typed is seen at once.
+                    self.paint()?;
+                }
+                Woken::Face(None) => break,
+                Woken::Frame => self.paint()?,
+                Woken::Answer(input) => input.map_or(Ok(()), |input| self.input(input))?,
+                Woken::Heard(heard) => self.heard(heard)?,
+                Woken::Tick => self.input(Input::Tick)?,
+            }
+            if self.finished.len() > FINISHED_PENDING_MAX {
+                self.paint()?;
+            }
+        }
+        self.paint()
+    }
+
+    async fn woken(&mut self) -> Woken {
+        let due = self.due.unwrap_or(self.begun);
+        let events = async {
+            match &mut self.following {
+                Some(following) => following.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            input = self.face.next() => Woken::Face(input),
+            () = sleep_until(due), if self.due.is_some() => Woken::Frame,
+            Some(ended) = self.calls.join_next() => Woken::Answer(ended.ok().flatten()),
+            heard = events => Woken::Heard(heard),
+            () = sleep(TICK_EVERY), if self.core.is_moving() => Woken::Tick,
+        }
+    }
+
+    fn input(&mut self, input: Input) -> io::Result<()> {
+        let attached = match &input {
+            Input::Attached(attached) => Some((attached.agent.clone(), attached.cursor)),
+            _ => None,
+        };
+        let effects = self.core.on(self.begun.elapsed(), input);
+        self.perform(effects)?;
+        if let Some((agent, cursor)) = attached
+            && self.core.agent() == Some(&agent)
+        {
+            self.following = Some(Following::start(self.client.clone(), agent, cursor));
+        }
+        self.due.get_or_insert_with(|| Instant::now() + FRAME_EVERY);
+        Ok(())
+    }
+
+    /// Takes what was heard, and a bounded number of what else is there.
+    fn heard(&mut self, first: Option<Heard>) -> io::Result<()> {
+        let mut heard = VecDeque::from([first]);
+        while let Some(following) = &mut self.following
+            && heard.len() < EVENTS_AT_ONCE_MAX
+            && let Some(more) = following.at_hand()
+        {
+            heard.push_back(Some(more));
+        }
+        for heard in heard {
+            let input = match heard {
+                Some(Heard::Event(event)) => Input::Event(event),
+                Some(Heard::Lost(why)) => Input::Lost(why),
+                Some(Heard::Back) => Input::Back,
+                Some(Heard::Over(why)) => {
+                    self.following = None;
+                    Input::StreamOver(why)
+                }
+                None => {
+                    self.following = None;
+                    continue;
+                }
+            };
+            self.input(input)?;
+        }
+        Ok(())
+    }
+
+    fn paint(&mut self) -> io::Result<()> {
+        self.due = None;
+        let finished = std::mem::take(&mut self.finished);
+        self.face.show(&finished, &self.core.foot())
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) -> io::Result<()> {
+        for effect in effects {
+            match effect {
+                Effect::Print(lines) => self.finished.extend(lines),
+                Effect::Attach { agent, how } => self.attach(agent, how),
+                Effect::Leave => {
+                    self.following = None;
+                    self.attaching.take().inspect(AbortHandle::abort);
+                }
+                Effect::ClearScreen => self.face.clear()?,
+                Effect::Quit => self.left = true,
+                call => self.call(call),
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, agent: AgentId, how: Attach) {
+        self.following = None;
+        self.attaching.take().inspect(AbortHandle::abort);
+        let client = self.client.clone();
+        let work = async move { Some(calls::attach(&client, agent, how).await) };
+        self.attaching = Some(self.calls.spawn(work));
+    }
+
+    /// Asks the server. What comes of it comes as an input.
+    fn call(&mut self, effect: Effect) {
+        if self.calls.len() >= CALLS_MAX {
+            let text = "✗ too much is going on at once: it was not done";
+            self.finished.push(Line::of(Tone::Bad, text));
+            return;
+        }
+        let client = self.client.clone();
+        match effect {
+            Effect::Send { agent, content, number } => match client.draw_request_id() {
+                Ok(request) => {
+                    let named = Input::Named { number, request: request.clone() };
+                    self.core.on(self.begun.elapsed(), named);
+                    let sent = calls::Sent { agent, content, number, request };
+                    self.calls.spawn(async move { calls::send(&client, sent).await });
+                }
+                Err(error) => {
+                    let error = Input::NotSent { number, error: error.to_string() };
+                    self.calls.spawn(async move { Some(error) });
+                }
+            },
+            Effect::Cancel { agent, request } => {
+                self.calls.spawn(async move { calls::cancel(&client, &agent, request).await });
+            }
+            Effect::Confirm { agent, confirm_id, decision } => {
+                let work =
+                    async move { calls::confirm(&client, &agent, confirm_id, decision).await };
+                self.calls.spawn(work);
+            }
+            Effect::Create(agent) => {
+                let directory = self.office.directory();
+                let work = async move { Some(calls::create(&client, agent, directory).await) };
+                self.attaching = Some(self.calls.spawn(work));
+            }
+            Effect::Refresh(agent) => {
+                self.calls.spawn(async move { calls::refresh(&client, &agent).await });
+            }
+            Effect::Run { command, words, agent } => {
+                let run = self.office.run(command, words, agent);
+                self.calls.spawn(async move { Some(run.await) });
+            }
+            Effect::Complete { takes, before, from, word } => {
+                let office = Arc::clone(&self.office);
+                self.calls.spawn(async move {
+                    let found = calls::known(&client, office.as_ref(), takes, word).await;
+                    Some(Input::Candidates { before, from, found })
+                });
+            }
+            Effect::Print(_)
+            | Effect::Attach { .. }
+            | Effect::Leave
+            | Effect::ClearScreen
+            | Effect::Quit => unreachable!("they ask the server nothing"),
+        }
+    }
+}

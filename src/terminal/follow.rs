@@ -1,0 +1,116 @@
+//! The events of one agent, on a task of its own that ends with this: it comes back by its cursor
+//! however often the server goes.
+
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+use crate::client::{ClientError, Detection, Events, NexusClient};
+use crate::event::{Event, Seq, What};
+use crate::id::AgentId;
+use crate::limits::CLIENT_REOPEN_AFTER;
+use crate::limits::terminal::EVENTS_AT_ONCE_MAX;
+
+#[derive(Debug)]
+pub enum Heard {
+    Event(Box<Event>),
+    Lost(String),
+    Back,
+    /// The last; perhaps with a reason.
+    Over(Option<String>),
+}
+
+#[derive(Debug)]
+pub struct Following {
+    heard: mpsc::Receiver<Heard>,
+    task: AbortHandle,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Following {
+    pub fn start(client: NexusClient, agent: AgentId, after: Seq) -> Self {
+        let (sender, heard) = mpsc::channel(EVENTS_AT_ONCE_MAX);
+        let events = client.events(Some(&agent), Some(after));
+        let follower = Follower { client, agent, events, after, sender };
+        Self { heard, task: tokio::spawn(follower.run()).abort_handle() }
+    }
+
+    pub async fn next(&mut self) -> Option<Heard> {
+        self.heard.recv().await
+    }
+
+    /// The next, if it has come already.
+    pub fn at_hand(&mut self) -> Option<Heard> {
+        self.heard.try_recv().ok()
+    }
+}
+
+struct Follower {
+    client: NexusClient,
+    /// By the id that it has now.
+    agent: AgentId,
+    events: Events,
+    after: Seq,
+    sender: mpsc::Sender<Heard>,
+}
+
+/// Nobody listens any more.
+struct Unheard;
+
+impl Follower {
+    async fn run(mut self) {
+        // Whoever listened is gone; nothing is left to do.
+        let _ = self.tell_all().await;
+    }
+
+    async fn tell_all(&mut self) -> Result<(), Unheard> {
+        let mut why = None;
+        loop {
+            match self.events.next().await {
+                Some(Ok(event)) => {
+                    let stops = matches!(event.what, What::ServerStopping {});
+                    self.heard(&event);
+                    self.tell(Heard::Event(Box::new(event))).await?;
+                    if stops {
+                        self.wait_for_server().await?;
+                        self.events = self.client.events(Some(&self.agent), Some(self.after));
+                    }
+                }
+                Some(Err(ClientError::Refused { error, .. })) => why = Some(error.message),
+                Some(Err(error)) => {
+                    self.tell(Heard::Lost(error.to_string())).await?;
+                    self.wait_for_server().await?;
+                }
+                None => return self.tell(Heard::Over(why)).await,
+            }
+        }
+    }
+
+    async fn tell(&mut self, heard: Heard) -> Result<(), Unheard> {
+        self.sender.send(heard).await.map_err(|_| Unheard)
+    }
+
+    fn heard(&mut self, event: &Event) {
+        self.after = event.seq.unwrap_or(self.after);
+        if let What::AgentUpdated { previous_agent_id: Some(previous), .. } = &event.what
+            && *previous == self.agent
+            && let Some(agent) = &event.agent_id
+        {
+            self.agent = agent.clone();
+        }
+    }
+
+    async fn wait_for_server(&mut self) -> Result<(), Unheard> {
+        loop {
+            sleep(CLIENT_REOPEN_AFTER).await;
+            if self.client.detect().await == Detection::NexusServer {
+                return self.tell(Heard::Back).await;
+            }
+        }
+    }
+}

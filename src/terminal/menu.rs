@@ -1,0 +1,126 @@
+//! A question with a few answers: a number answers at once, or arrows choose and Enter answers. Pure.
+
+use super::key::Key;
+use super::line::{Line, Tone};
+
+/// Answers that have a number.
+const NUMBERED_MAX: usize = 9;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Menu {
+    about: Vec<Line>,
+    items: Vec<String>,
+    /// None until somebody chose one: Enter alone answers nothing.
+    chosen: Option<usize>,
+}
+
+/// What a key did to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Item(usize),
+    /// Another one is chosen.
+    Moved,
+    /// The key is for somebody else.
+    Ignored,
+}
+
+impl Menu {
+    pub fn new(about: Vec<Line>, items: Vec<String>) -> Self {
+        assert!(!items.is_empty(), "a question has answers");
+        Self { about, items, chosen: None }
+    }
+
+    /// With its first answer chosen, for questions that do no harm.
+    #[must_use]
+    pub fn on_first(mut self) -> Self {
+        self.chosen = Some(0);
+        self
+    }
+
+    pub fn on(&mut self, key: Key) -> Answer {
+        let last = self.items.len() - 1;
+        match key {
+            Key::Char(c) => {
+                let number = c.to_digit(10).and_then(|number| usize::try_from(number).ok());
+                let item = number.and_then(|number| number.checked_sub(1));
+                item.filter(|item| *item <= last).map_or(Answer::Ignored, Answer::Item)
+            }
+            Key::Up => {
+                self.chosen =
+                    Some(self.chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last)));
+                Answer::Moved
+            }
+            Key::Down => {
+                self.chosen = Some(self.chosen.map_or(0, |at| if at == last { 0 } else { at + 1 }));
+                Answer::Moved
+            }
+            Key::Enter => self.chosen.map_or(Answer::Ignored, Answer::Item),
+            Key::NewLine
+            | Key::Tab
+            | Key::Backspace
+            | Key::Delete
+            | Key::Left
+            | Key::Right
+            | Key::WordLeft
+            | Key::WordRight
+            | Key::Home
+            | Key::End
+            | Key::Escape
+            | Key::Control(_)
+            | Key::Alt(_) => Answer::Ignored,
+        }
+    }
+
+    /// The question in at most so many rows: what is asked first, then the answers around the chosen.
+    pub fn lines(&self, width: usize, rows: usize) -> Vec<Line> {
+        let rows = rows.max(2);
+        let about: Vec<Line> = self.about.iter().flat_map(|line| line.wrapped(width)).collect();
+        let items_max = self.items.len().min((rows - about.len().min(rows / 2)).max(1));
+        let mut lines: Vec<Line> = about.into_iter().take(rows - items_max).collect();
+        let chosen = self.chosen.unwrap_or(0);
+        let first = (chosen + 1).saturating_sub(items_max);
+        for (index, item) in self.items.iter().enumerate().skip(first).take(items_max) {
+            let mark = if self.chosen == Some(index) { "❯ " } else { "  " };
+            let number =
+                if index < NUMBERED_MAX { format!("{} ", index + 1) } else { "  ".to_owned() };
+            let tone = if self.chosen == Some(index) { Tone::Strong } else { Tone::Plain };
+            let line = Line::of(Tone::Loud, mark).with(Tone::Dim, &number).with(tone, item);
+            lines.push(line.cut(width));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn menu() -> Menu {
+        let about = vec![Line::of(Tone::Loud, "Run it?")];
+        Menu::new(about, ["once", "always", "never"].map(str::to_owned).to_vec())
+    }
+
+    #[test]
+    fn enter_alone_answers_nothing() {
+        let mut menu = menu();
+        assert_eq!(menu.on(Key::Enter), Answer::Ignored);
+        assert_eq!(menu.on(Key::Char('x')), Answer::Ignored);
+        assert_eq!(menu.on(Key::Char('4')), Answer::Ignored);
+        assert_eq!(menu.on(Key::Char('0')), Answer::Ignored);
+        assert_eq!(menu.on(Key::Char('3')), Answer::Item(2));
+        assert_eq!(menu.on(Key::Up), Answer::Moved);
+        assert_eq!(menu.on(Key::Enter), Answer::Item(2));
+        assert_eq!(menu.on(Key::Down), Answer::Moved);
+        assert_eq!(menu.on(Key::Enter), Answer::Item(0));
+    }
+
+    #[test]
+    fn the_chosen_answer_is_seen_in_few_rows() {
+        let mut menu = menu();
+        let shown =
+            |menu: &Menu| -> Vec<String> { menu.lines(20, 2).iter().map(Line::text).collect() };
+        assert_eq!(shown(&menu), ["Run it?", "  1 once"]);
+        menu.on(Key::Up);
+        assert_eq!(shown(&menu), ["Run it?", "❯ 3 never"]);
+    }
+}

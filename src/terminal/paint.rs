@@ -1,0 +1,185 @@
+//! The screen as bytes for a terminal. What is finished is written once and scrolls away; only the foot
+//! is drawn again, in place, in one write that the terminal shows at once. Pure.
+
+use crossterm::cursor::{Hide, MoveTo, MoveToColumn, MoveUp, Show};
+use crossterm::queue;
+use crossterm::style::{Attribute, Color, Print, SetAttribute, SetForegroundColor};
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+
+use super::line::{Line, Tone};
+use super::screen::Foot;
+
+/// Whether tones have colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    On,
+    Off,
+}
+
+#[derive(Debug)]
+pub struct Painter {
+    colours: Colours,
+    columns: u16,
+    /// What stands there now.
+    shown: Option<Foot>,
+}
+
+impl Painter {
+    pub fn new(colours: Colours, columns: u16) -> Self {
+        Self { colours, columns, shown: None }
+    }
+
+    pub fn resized(&mut self, columns: u16) {
+        self.columns = columns;
+    }
+
+    /// Prints what is finished above the foot. Nothing where nothing changed.
+    pub fn paint(&mut self, finished: &[Line], foot: &Foot) -> Vec<u8> {
+        if finished.is_empty() && self.shown.as_ref() == Some(foot) {
+            return Vec::new();
+        }
+        let mut out = Vec::new();
+        let bytes = &mut out;
+        let written = queue!(bytes, BeginSynchronizedUpdate, Hide);
+        written.expect("a vector takes whatever is written");
+        self.to_top(bytes);
+        let width = usize::from(self.columns.max(2)) - 1;
+        for row in finished.iter().flat_map(|line| line.wrapped(width)) {
+            self.row(bytes, &row);
+            put(bytes, Print("\r\n"));
+        }
+        for (index, row) in foot.rows.iter().enumerate() {
+            if index > 0 {
+                put(bytes, Print("\r\n"));
+            }
+            self.row(bytes, row);
+        }
+        put(bytes, Clear(ClearType::FromCursorDown));
+        let below = foot.rows.len().saturating_sub(foot.cursor.0 + 1);
+        move_up(bytes, below);
+        put(bytes, MoveToColumn(u16::try_from(foot.cursor.1).unwrap_or(0)));
+        let written = queue!(bytes, Show, EndSynchronizedUpdate);
+        written.expect("a vector takes whatever is written");
+        self.shown = Some(foot.clone());
+        out
+    }
+
+    /// Clears the screen, because somebody asked for it.
+    pub fn clear(&mut self) -> Vec<u8> {
+        self.shown = None;
+        let mut out = Vec::new();
+        put(&mut out, Clear(ClearType::All));
+        put(&mut out, MoveTo(0, 0));
+        out
+    }
+
+    /// Takes the foot away; what is written next stands in its place.
+    pub fn leave(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.to_top(&mut out);
+        put(&mut out, Clear(ClearType::FromCursorDown));
+        put(&mut out, Show);
+        self.shown = None;
+        out
+    }
+
+    /// To the first row of the foot that stands there. A terminal that became narrower has broken its
+    /// rows.
+    fn to_top(&self, bytes: &mut Vec<u8>) {
+        if let Some(shown) = &self.shown {
+            let columns = usize::from(self.columns.max(1));
+            let taken = |row: &Line| row.cells().div_ceil(columns).max(1);
+            let above = shown.rows.iter().take(shown.cursor.0).map(taken).sum::<usize>();
+            move_up(bytes, above + shown.cursor.1 / columns);
+        }
+        put(bytes, MoveToColumn(0));
+    }
+
+    fn row(&self, bytes: &mut Vec<u8>, row: &Line) {
+        for span in &row.spans {
+            let plain = self.colours == Colours::Off || span.tone == Tone::Plain;
+            if plain {
+                put(bytes, Print(&span.text));
+                continue;
+            }
+            begin(bytes, span.tone);
+            put(bytes, Print(&span.text));
+            put(bytes, SetAttribute(Attribute::Reset));
+        }
+        put(bytes, Clear(ClearType::UntilNewLine));
+    }
+}
+
+fn begin(bytes: &mut Vec<u8>, tone: Tone) {
+    match tone {
+        Tone::Plain => {}
+        Tone::Strong => put(bytes, SetAttribute(Attribute::Bold)),
+        Tone::Emphasis => put(bytes, SetAttribute(Attribute::Italic)),
+        Tone::Heading => {
+            put(bytes, SetAttribute(Attribute::Bold));
+            put(bytes, SetForegroundColor(Color::DarkCyan));
+        }
+        Tone::Code => put(bytes, SetForegroundColor(Color::DarkCyan)),
+        Tone::Link => put(bytes, SetAttribute(Attribute::Underlined)),
+        Tone::Dim => put(bytes, SetAttribute(Attribute::Dim)),
+        Tone::Good => put(bytes, SetForegroundColor(Color::DarkGreen)),
+        Tone::Bad => put(bytes, SetForegroundColor(Color::DarkRed)),
+        Tone::Loud => put(bytes, SetForegroundColor(Color::DarkYellow)),
+        Tone::Own => {
+            put(bytes, SetAttribute(Attribute::Bold));
+            put(bytes, SetForegroundColor(Color::DarkBlue));
+        }
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, command: impl crossterm::Command) {
+    queue!(bytes, command).expect("a vector takes whatever is written");
+}
+
+fn move_up(bytes: &mut Vec<u8>, rows: usize) {
+    if rows > 0 {
+        put(bytes, MoveUp(u16::try_from(rows).unwrap_or(u16::MAX)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU16;
+
+    use super::*;
+
+    fn foot(rows: &[&str], cursor: (usize, usize)) -> Foot {
+        Foot { rows: rows.iter().map(|row| Line::of(Tone::Dim, row)).collect(), cursor }
+    }
+
+    /// What a terminal shows after these.
+    fn shown(screen: &mut vt100::Parser, bytes: &[u8]) -> String {
+        screen.process(bytes);
+        screen.screen().contents()
+    }
+
+    #[test]
+    fn finished_lines_stand_once_above_the_foot() {
+        let cells = |number| NonZeroU16::new(number).unwrap();
+        let mut screen = vt100::Parser::new(cells(5), cells(20), 100);
+        let mut painter = Painter::new(Colours::On, 20);
+        let first = painter.paint(&[], &foot(&["› ", "status"], (0, 2)));
+        assert_eq!(shown(&mut screen, &first), "› \nstatus");
+        assert_eq!(screen.screen().cursor_position(), (0, 2));
+        let lines = [Line::of(Tone::Good, "one"), Line::of(Tone::Plain, "two words and more")];
+        let next = painter.paint(&lines, &foot(&["open", "› x", "status"], (1, 3)));
+        assert_eq!(shown(&mut screen, &next), "one\ntwo words and more\nopen\n› x\nstatus");
+        let smaller = painter.paint(&[], &foot(&["› ", "status"], (0, 2)));
+        assert_eq!(shown(&mut screen, &smaller), "one\ntwo words and more\n› \nstatus");
+        assert_eq!(shown(&mut screen, &painter.leave()), "one\ntwo words and more");
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_changed() {
+        let mut painter = Painter::new(Colours::Off, 20);
+        let same = foot(&["› "], (0, 2));
+        let first = painter.paint(&[], &same);
+        assert!(!String::from_utf8_lossy(&first).contains("\x1b[2m"), "no colours were wanted");
+        assert_eq!(painter.paint(&[], &same), b"");
+    }
+}
