@@ -16,7 +16,7 @@ use super::connection::Connection;
 use super::{Failed, output, waiting};
 use crate::client::{ClientError, Detection, NexusClient};
 use crate::home::Home;
-use crate::world::{Access, World};
+use crate::world::{Access, BoxFuture, World};
 
 const IDLE_SECONDS: &str = "1800";
 const START_MAX: Duration = Duration::from_secs(20);
@@ -37,7 +37,7 @@ impl Start {
     pub async fn call<T>(
         &self,
         connection: &Connection,
-        call: impl AsyncFn(&NexusClient) -> Result<T, ClientError>,
+        call: impl for<'a> Fn(&'a NexusClient) -> BoxFuture<'a, Result<T, ClientError>>,
     ) -> Result<T, Failed> {
         match call(&connection.client).await {
             Err(ClientError::NoServer { .. }) if !self.no_start => {

@@ -55,6 +55,21 @@ pub struct Connection {
 }
 
 impl Flags {
+    /// Of a command that has flags of its own.
+    pub fn of(
+        port: Option<u16>,
+        url: Option<SocketAddr>,
+        api_key: Option<String>,
+        home: Option<PathBuf>,
+    ) -> Self {
+        Self { port, url, api_key, home, json: false }
+    }
+
+    /// Whether somebody said which server.
+    pub fn names_a_server(&self) -> bool {
+        self.port.is_some() || self.url.is_some()
+    }
+
     /// Where the server is: given, or where one that is started here would listen.
     pub fn address(&self, world: &World) -> anyhow::Result<SocketAddr> {
         let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
@@ -106,6 +121,11 @@ impl Connection {
     pub fn with(&self, client: NexusClient) -> Self {
         let (world, home) = (self.world.clone(), self.home.clone());
         Self { world, home, client, flags: self.flags.clone() }
+    }
+
+    /// The same with a client of another name.
+    pub fn named(&self, name: &str) -> Self {
+        self.with(self.client.clone().named(name))
     }
 
     /// The same server, which was started meanwhile and has another token now.

@@ -7,8 +7,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::connection::{Connection, Flags};
-use super::{Failed, config};
+use super::serve::Person;
+use super::{Failed, config, serve};
 use crate::client::{Detection, InProcess, NexusClient};
+use crate::config::Flag;
 use crate::home::Home;
 use crate::policy::ceiling::Yolo;
 use crate::server::{Access, LogSettings, Resume, Server, Settings};
@@ -36,6 +38,55 @@ pub async fn anywhere<T>(
         | Detection::OtherService
         | Detection::Timeout
         | Detection::Error => work(&connection).await,
+    }
+}
+
+/// A server on the port that was asked for, which ends with this program. Others can use it meanwhile.
+pub struct Open {
+    pub connection: Connection,
+    serving: JoinHandle<()>,
+}
+
+impl Open {
+    pub async fn start(world: &World, wanted: &Connection) -> Result<Self, Failed> {
+        let home = wanted.home.clone();
+        Home::prepare(world.fs.as_ref(), &home)?;
+        let port = Flag {
+            name: "--port",
+            keys: &["server", "port"],
+            value: wanted.client.address().port().to_string(),
+        };
+        let loaded = config::load(world, &home, None, vec![port])?;
+        config::tell(&loaded.notices);
+        let logs = LogSettings::in_home(&home);
+        serve::log(&logs.dir, loaded.config.server.log_level, Person::Elsewhere)?;
+        let settings = Settings {
+            config: loaded.config,
+            logs,
+            home,
+            access: Access::TokenHolders,
+            yolo: Yolo::Allowed,
+            resume: Resume::WhenAsked,
+            record: None,
+        };
+        let theirs = World { signals: Arc::new(Unheard), ..world.clone() };
+        let server = Server::bind(theirs, settings).await?;
+        let serving = tokio::spawn(server.run());
+        Ok(Self { connection: wanted.again()?, serving })
+    }
+
+    /// Returns once the server has stopped, because somebody asked it to.
+    pub async fn stopped(&mut self) {
+        // One that panicked has told so.
+        let _ = (&mut self.serving).await;
+    }
+
+    /// Lets it close what it has open.
+    pub async fn stop(mut self) {
+        let asked = self.connection.client.shutdown_server().await;
+        if asked.is_ok() {
+            let _ = timeout(STOP_MAX, self.stopped()).await;
+        }
     }
 }
 
@@ -80,7 +131,7 @@ impl Inside {
 }
 
 /// Signals that never come.
-struct Unheard;
+pub struct Unheard;
 
 impl Signals for Unheard {
     fn stop(&self) -> BoxFuture<'_, ()> {

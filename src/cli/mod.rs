@@ -14,6 +14,7 @@ mod conversation;
 pub mod doctor;
 mod init;
 mod inside;
+mod interactive;
 mod layout;
 mod output;
 mod perm;
@@ -48,8 +49,11 @@ const BLOCKING_THREADS_MAX: usize = 16;
 #[command(
     name = "nexus3",
     version,
-    about = "Runs teams of LLM agents on this machine.",
+    about = "Runs teams of LLM agents on this machine. Without a command: a terminal to talk to them.",
+    args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  \
+        nexus3                                    talk, on the server that runs or one of its own\n  \
+        nexus3 --resume                           go on where you left\n  \
         nexus3 run 'What is in this directory?'   one answer, from an agent of its own\n  \
         nexus3 serve                              start the server on port 8765\n  \
         nexus3 rpc create scout                   create an agent on it\n  \
@@ -59,11 +63,17 @@ const BLOCKING_THREADS_MAX: usize = 16;
 )]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    terminal: interactive::Talk,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The terminal, which needs no command.
+    #[command(skip)]
+    Terminal(Box<interactive::Talk>),
+    Connect(interactive::Connect),
     Serve(serve::Arguments),
     /// Talks to a running server.
     #[command(
@@ -113,11 +123,16 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage::told(&error),
     };
-    let runtime = match &arguments.command {
+    let command = arguments.command.unwrap_or(Command::Terminal(Box::new(arguments.terminal)));
+    let runtime = match &command {
         Command::Supervise => return supervise(),
         Command::Completions(completions) => return completions.run(),
         Command::Man(man) => return man.run(),
-        Command::Serve(_) | Command::Run(_) | Command::Sessions(_) => Builder::new_multi_thread()
+        Command::Terminal(_)
+        | Command::Connect(_)
+        | Command::Serve(_)
+        | Command::Run(_)
+        | Command::Sessions(_) => Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)
             .build(),
@@ -131,16 +146,18 @@ pub fn main() -> ExitCode {
         | Command::Doctor(_) => Builder::new_current_thread().enable_all().build(),
     };
     match runtime {
-        Ok(runtime) => ended(runtime, arguments.command),
+        Ok(runtime) => ended(runtime, command),
         Err(error) => told(&Failed::Other(error.into())),
     }
 }
 
-/// `nexus3 --serve [PORT]` is the older spelling of `nexus3 serve [PORT]`.
+/// `nexus3 --serve [PORT]` and `--connect [URL]` are older spellings of the commands.
 fn spelled_out(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
-    if arguments.get(1).is_some_and(|first| first == "--serve") {
-        arguments[1] = "serve".into();
+    for (older, command) in [("--serve", "serve"), ("--connect", "connect")] {
+        if arguments.get(1).is_some_and(|first| first == older) {
+            arguments[1] = command.into();
+        }
     }
     arguments
 }
@@ -168,6 +185,9 @@ async fn run(command: Command) -> Result<(), Failed> {
     let signals = Arc::clone(&world.signals);
     let interruptible: LocalBoxFuture<'_, Result<(), Failed>> = match command {
         Command::Serve(arguments) => return Box::pin(serve::run(world, arguments)).await,
+        // They take every interrupt themselves: the terminal has to be as it was.
+        Command::Terminal(arguments) => return Box::pin(arguments.run(&world)).await,
+        Command::Connect(connect) => return Box::pin(connect.run(&world)).await,
         // It takes every interrupt itself: what it has made has to go.
         Command::Run(arguments) => return Box::pin(arguments.run(&world)).await,
         Command::Trust(arguments) => return Ok(trust::run(&world, &arguments)?),

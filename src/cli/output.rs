@@ -1,6 +1,7 @@
 //! Writing for people and programs: results to stdout, the rest to stderr.
 //! A reader that went away (a closed pipe) is no error of ours.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
@@ -15,6 +16,32 @@ use super::layout;
 pub enum Reader {
     There,
     Gone,
+}
+
+tokio::task_local! {
+    /// What a command writes that runs inside a terminal, whose screen is not its own.
+    static KEPT: Kept;
+}
+
+struct Kept {
+    text: RefCell<String>,
+    width: usize,
+}
+
+/// Keeps what is written while something is done, instead of writing it. Lines are as wide as that.
+pub async fn kept<T>(width: usize, work: impl Future<Output = T>) -> (T, String) {
+    let kept = Kept { text: RefCell::default(), width };
+    let work = async {
+        let done = work.await;
+        (done, KEPT.with(|kept| kept.text.take()))
+    };
+    KEPT.scope(kept, work).await
+}
+
+/// Whether somebody keeps what is written; then it is kept.
+fn keep(text: std::fmt::Arguments<'_>) -> bool {
+    let write = |kept: &Kept| std::fmt::Write::write_fmt(&mut *kept.text.borrow_mut(), text);
+    KEPT.try_with(write).is_ok()
 }
 
 /// Why results could not be written, though somebody wants to have them.
@@ -39,11 +66,17 @@ fn noted(written: io::Result<()>) -> Reader {
 }
 
 pub fn line(text: impl std::fmt::Display) {
+    if keep(format_args!("{text}\n")) {
+        return;
+    }
     noted(writeln!(io::stdout().lock(), "{text}"));
 }
 
 /// Writes text as it is, at once.
 pub fn text(text: &str) -> Reader {
+    if keep(format_args!("{text}")) {
+        return Reader::There;
+    }
     let mut stdout = io::stdout().lock();
     noted(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
@@ -67,11 +100,17 @@ pub fn json(value: &impl serde::Serialize) {
 }
 
 pub fn note(text: impl std::fmt::Display) {
+    if keep(format_args!("{text}\n")) {
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Replaces the line that a person is looking at. Nothing where nobody looks.
 pub fn progress(text: &str) {
+    if KEPT.try_with(|_| ()).is_ok() {
+        return;
+    }
     let mut stderr = io::stderr().lock();
     if stderr.is_terminal() {
         let size = terminal_size::terminal_size_of(&stderr);
@@ -104,6 +143,9 @@ pub fn error(error: &anyhow::Error) {
 
 /// The columns of the terminal that results are written to, if it is one.
 pub fn width() -> Option<usize> {
+    if let Ok(width) = KEPT.try_with(|kept| kept.width) {
+        return Some(width);
+    }
     let size = terminal_size::terminal_size_of(io::stdout())?;
     Some(usize::from(size.0.0))
 }

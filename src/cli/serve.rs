@@ -96,7 +96,7 @@ pub async fn run(world: World, arguments: Arguments) -> Result<(), Failed> {
         Some(dir) => world.environment.current_dir()?.join(dir),
         None => LogSettings::in_home(&home).dir,
     };
-    log(&dir, log_level)?;
+    log(&dir, log_level, Person::Here)?;
     let record = arguments.record.map(|file| Ok(world.environment.current_dir()?.join(file)));
     let record = record.transpose().map_err(|error: io::Error| anyhow::Error::from(error))?;
     let detail = Detail { verbose: arguments.logs.verbose, raw: arguments.logs.raw_log };
@@ -160,8 +160,16 @@ async fn explained(world: &World, (host, port): (IpAddr, u16), error: RunError) 
     anyhow::Error::from(error).context(Hint(format!("{what}; choose another port with --port")))
 }
 
-/// Logs to stderr and to `server.log` in the directory of the logs.
-fn log(logs: &Path, level: LogLevel) -> anyhow::Result<()> {
+/// Who looks at stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Person {
+    Here,
+    /// Somebody else has the terminal.
+    Elsewhere,
+}
+
+/// Logs to `server.log` in the directory of the logs, and to a person who looks.
+pub fn log(logs: &Path, level: LogLevel, person: Person) -> anyhow::Result<()> {
     let make = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(logs);
     writable(make, || format!("cannot make {}", logs.display()))?;
     let path = logs.join("server.log");
@@ -180,7 +188,7 @@ fn log(logs: &Path, level: LogLevel) -> anyhow::Result<()> {
         .with_ansi(false)
         .with_target(false)
         .without_time()
-        .with_filter(level);
+        .with_filter(if person == Person::Here { level } else { LevelFilter::OFF });
     tracing_subscriber::registry().with(to_file).with(to_person).try_init()?;
     // What panicked and where stands in the log before the line that gives it its number.
     std::panic::set_hook(Box::new(|panic| {

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::cli::background::Start;
 use crate::cli::connection::Connection;
 use crate::cli::{Failed, output, waiting};
-use crate::client::{ClientError, NexusClient};
+use crate::client::ClientError;
 use crate::id::AgentId;
 use crate::rpc::method::{
     AgentEntry, AgentStatus, AgentSummary, CreateAgentParams, DestroyAgentParams, InitialResponse,
@@ -25,7 +25,7 @@ pub struct List {
 
 impl List {
     pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
-        let list = self.start.call(connection, async |client| client.list_agents().await).await?;
+        let list = self.start.call(connection, |client| Box::pin(client.list_agents())).await?;
         connection.show(&list, || table(&list.agents));
         Ok(())
     }
@@ -99,10 +99,16 @@ struct LimitFlags {
 impl Create {
     pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
         let (params, start) = self.params();
-        let create = async |client: &NexusClient| {
-            waiting::shown("waiting for its first answer", client.create_agent(&params)).await
-        };
-        let created = start.call(connection, create).await?;
+        let created = start
+            .call(connection, |client| {
+                // It is sent again where a server had to be started first.
+                let (client, params) = (client.clone(), params.clone());
+                Box::pin(async move {
+                    let creating = client.create_agent(&params);
+                    waiting::shown("waiting for its first answer", creating).await
+                })
+            })
+            .await?;
         connection.show(&created, || created.agent_id.to_string());
         match &created.response {
             None => Ok(()),

@@ -104,6 +104,15 @@ impl Discover {
     }
 }
 
+/// The servers on the usual ports that let us in, with how many agents they have.
+pub async fn usable(world: &World, flags: &Flags) -> Result<Vec<(u16, usize)>, Failed> {
+    let ports = usual(world, &flags.home(world)?, flags.address(world)?.port());
+    let looking: Vec<_> = ports.0.into_iter().map(|port| look(world, flags, port)).collect();
+    let found: Vec<Found> = stream::iter(looking).buffered(AT_ONCE).collect().await;
+    let usable = |found: Found| found.agents.map(|agents| (found.port, agents));
+    Ok(found.into_iter().filter_map(usable).collect())
+}
+
 async fn look(world: &World, flags: &Flags, port: u16) -> Found {
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     // A token file that must not be used is told by the command that needs it.

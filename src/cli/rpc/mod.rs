@@ -10,10 +10,11 @@ mod sessions;
 mod settings;
 
 use clap::Subcommand;
+pub use discover::usable;
 pub use sessions::Sessions;
 
 use super::Failed;
-use super::connection::Connected;
+use super::connection::{Connected, Connection};
 use super::watch;
 use crate::world::World;
 
@@ -55,31 +56,41 @@ pub async fn run(world: &World, arguments: Connected<Command>) -> Result<(), Fai
         command => command,
     };
     let connection = server.connect(world)?;
-    let connection = &connection;
-    match command {
-        Command::Detect(_) | Command::Discover(_) => unreachable!("they have run by now"),
-        Command::List(list) => list.run(connection).await,
-        Command::Create(create) => create.run(connection).await,
-        Command::Destroy(destroy) => destroy.run(connection).await,
-        Command::Status(status) => status.run(connection).await,
-        Command::Send(send) => send.run(connection).await,
-        Command::Cancel(cancel) => cancel.run(connection).await,
-        Command::Messages(messages) => messages.run(connection).await,
-        Command::Compact(compact) => compact.run(connection).await,
-        Command::Watch(watch) => watch.run(connection).await,
-        Command::Confirmations(confirmations) => confirmations.run(connection).await,
-        Command::Confirm(confirm) => confirm.run(connection).await,
-        Command::Sessions(sessions) => sessions.run(connection).await,
-        Command::Save(save) => save.run(connection).await,
-        Command::Load(load) => load.run(connection).await,
-        Command::Clone(clone) => clone.run(connection).await,
-        Command::Rename(rename) => rename.run(connection).await,
-        Command::Delete(delete) => delete.run(connection).await,
-        Command::Permissions(permissions) => permissions.run(connection).await,
-        Command::Cwd(cwd) => cwd.run(connection).await,
-        Command::Prompt(prompt) => prompt.run(connection).await,
-        Command::Model(model) => model.run(connection).await,
-        Command::Shutdown(shutdown) => shutdown.run(connection).await,
-        Command::Call(call) => call.run(connection).await,
+    command.run(&connection).await
+}
+
+impl Command {
+    /// Runs what asks one server, with its token.
+    pub async fn run(self, connection: &Connection) -> Result<(), Failed> {
+        Box::pin(self.run_on(connection)).await
+    }
+
+    async fn run_on(self, connection: &Connection) -> Result<(), Failed> {
+        match self {
+            Self::Detect(_) | Self::Discover(_) => unreachable!("they have run by now"),
+            Self::List(list) => list.run(connection).await,
+            Self::Create(create) => create.run(connection).await,
+            Self::Destroy(destroy) => destroy.run(connection).await,
+            Self::Status(status) => status.run(connection).await,
+            Self::Send(send) => send.run(connection).await,
+            Self::Cancel(cancel) => cancel.run(connection).await,
+            Self::Messages(messages) => messages.run(connection).await,
+            Self::Compact(compact) => compact.run(connection).await,
+            Self::Watch(watch) => watch.run(connection).await,
+            Self::Confirmations(confirmations) => confirmations.run(connection).await,
+            Self::Confirm(confirm) => confirm.run(connection).await,
+            Self::Sessions(sessions) => sessions.run(connection).await,
+            Self::Save(save) => save.run(connection).await,
+            Self::Load(load) => load.run(connection).await,
+            Self::Clone(clone) => clone.run(connection).await,
+            Self::Rename(rename) => rename.run(connection).await,
+            Self::Delete(delete) => delete.run(connection).await,
+            Self::Permissions(permissions) => permissions.run(connection).await,
+            Self::Cwd(cwd) => cwd.run(connection).await,
+            Self::Prompt(prompt) => prompt.run(connection).await,
+            Self::Model(model) => model.run(connection).await,
+            Self::Shutdown(shutdown) => shutdown.run(connection).await,
+            Self::Call(call) => call.run(connection).await,
+        }
     }
 }

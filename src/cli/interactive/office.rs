@@ -1,0 +1,188 @@
+//! What is typed after a slash: the commands of `nexus3 rpc`, with what they print kept for the screen.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{FromArgMatches, Subcommand};
+
+use crate::cli::connection::Connection;
+use crate::cli::inside::Unheard;
+use crate::cli::rpc;
+use crate::cli::{Failed, config, init, output};
+use crate::id::AgentId;
+use crate::terminal::commands::{Command, Does, Subject, Takes};
+use crate::terminal::core::Input;
+use crate::terminal::drive::Office;
+use crate::terminal::line::Tone;
+use crate::terminal::shell::Screen;
+use crate::world::{BoxFuture, World};
+
+/// Where the terminal does not tell.
+const COLUMNS_USUAL: u16 = 80;
+
+pub struct Desk {
+    connection: Arc<Connection>,
+    directory: Option<String>,
+}
+
+impl Desk {
+    pub fn new(connection: &Connection, directory: Option<String>) -> Self {
+        Self { connection: Arc::new(connection.unsignalled()), directory }
+    }
+}
+
+impl Office for Desk {
+    fn run(
+        &self,
+        command: &'static Command,
+        words: Vec<String>,
+        agent: Option<AgentId>,
+    ) -> BoxFuture<'static, Input> {
+        let connection = Arc::clone(&self.connection);
+        let columns = Screen::size().map_or(COLUMNS_USUAL, |size| size.columns);
+        let columns = usize::from(columns.max(2)) - 1;
+        Box::pin(async move {
+            let work = Box::pin(run(&connection, command, words, agent));
+            let (done, text) = output::kept(columns, work).await;
+            match done {
+                Ok(()) if text.trim().is_empty() => {
+                    Input::Ran { text: "done".to_owned(), how: Tone::Dim }
+                }
+                Ok(()) => Input::Ran { text, how: Tone::Plain },
+                Err(why) => Input::Ran { text: format!("{text}{why}"), how: Tone::Bad },
+            }
+        })
+    }
+
+    fn known(&self, takes: Takes, word: String) -> BoxFuture<'static, Vec<String>> {
+        let connection = Arc::clone(&self.connection);
+        let directory = self.directory.clone();
+        Box::pin(async move {
+            let found = match takes {
+                Takes::Path => paths(directory.as_deref(), &word),
+                Takes::Model => models(&connection),
+                Takes::Preset => presets(&connection),
+                Takes::Nothing | Takes::Agent | Takes::Session | Takes::Command => Vec::new(),
+            };
+            found.into_iter().filter(|name| name.starts_with(&word)).collect()
+        })
+    }
+
+    fn directory(&self) -> Option<String> {
+        self.directory.clone()
+    }
+}
+
+/// Runs a command as `nexus3 rpc` would; what it has to say about a failure is the error.
+async fn run(
+    connection: &Connection,
+    command: &Command,
+    mut words: Vec<String>,
+    agent: Option<AgentId>,
+) -> Result<(), String> {
+    match command.does {
+        Does::Rpc(Subject::Agent | Subject::AgentText) => {
+            about_agent(connection, command, &mut words, agent).await;
+        }
+        Does::Rpc(Subject::Named | Subject::NamedText) => {}
+        Does::Local => return init(connection, words),
+        Does::Agent | Does::Whisper | Does::Over | Does::Help | Does::Clear | Does::Quit => {
+            unreachable!("the terminal does it itself")
+        }
+    }
+    // A server that is gone is waited for, not replaced by another.
+    if matches!(command.name, "list" | "create") {
+        words.push("--no-start".to_owned());
+    }
+    let parsed = parse(command.name, words)?;
+    parsed.run(connection).await.map_err(told)
+}
+
+/// Puts the current agent first where no agent is named.
+async fn about_agent(
+    connection: &Connection,
+    command: &Command,
+    words: &mut Vec<String>,
+    current: Option<AgentId>,
+) {
+    let listed = connection.client.list_agents().await.map(|listed| listed.agents);
+    let agents = listed.unwrap_or_default();
+    let named = words
+        .first()
+        .is_some_and(|word| agents.iter().any(|entry| entry.agent_id.as_str() == word.as_str()));
+    if !named && let Some(current) = current {
+        words.insert(0, current.to_string());
+    }
+    if command.does == Does::Rpc(Subject::AgentText) && words.len() > 2 {
+        let text = words.split_off(1).join(" ");
+        words.push(text);
+    }
+}
+
+fn parse(name: &str, words: Vec<String>) -> Result<rpc::Command, String> {
+    let grammar = rpc::Command::augment_subcommands(clap::Command::new(""));
+    let grammar = grammar.no_binary_name(true).disable_help_subcommand(true);
+    let words = std::iter::once(name.to_owned()).chain(words).map(OsString::from);
+    let matches = grammar.try_get_matches_from(words);
+    let parsed = matches.and_then(|matches| rpc::Command::from_arg_matches(&matches));
+    parsed.map_err(|error| error.to_string().trim_end().replace("Usage:  ", "Usage: /"))
+}
+
+fn init(connection: &Connection, words: Vec<String>) -> Result<(), String> {
+    let grammar = <init::Arguments as clap::Args>::augment_args(clap::Command::new("init"));
+    let matches = grammar.no_binary_name(true).try_get_matches_from(words);
+    let parsed = matches.and_then(|matches| init::Arguments::from_arg_matches(&matches));
+    let arguments = parsed.map_err(|error| error.to_string())?;
+    init::run(&connection.world, &arguments).map_err(|error| told(Failed::Other(error)))
+}
+
+/// Why a command failed; it has said the rest.
+fn told(failed: Failed) -> String {
+    match failed {
+        Failed::Other(error) | Failed::NoServer(error) | Failed::Authentication(error) => {
+            let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+            format!("✗ {}", causes.join(": "))
+        }
+        Failed::Interrupted => "✗ interrupted".to_owned(),
+        Failed::Silently | Failed::NoServerFound => String::new(),
+    }
+}
+
+/// The names that a path can go on with.
+fn paths(directory: Option<&str>, word: &str) -> Vec<String> {
+    let (above, _) =
+        word.rsplit_once('/').map_or(("", word), |(above, name)| (&word[..=above.len()], name));
+    let place = Path::new(directory.unwrap_or(".")).join(above);
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| {
+        let end = if entry.path().is_dir() { "/" } else { "" };
+        Some(format!("{above}{}{end}", entry.file_name().to_str()?))
+    };
+    entries.filter_map(name).collect()
+}
+
+fn models(connection: &Connection) -> Vec<String> {
+    let loaded = config::load(&connection.world, &connection.home, None, Vec::new());
+    let Ok(loaded) = loaded else {
+        return Vec::new();
+    };
+    let providers = loaded.config.providers.values();
+    providers.flat_map(|provider| provider.models.keys().cloned()).collect()
+}
+
+fn presets(connection: &Connection) -> Vec<String> {
+    let built_in = ["yolo", "trusted", "sandboxed", "worker"].map(str::to_owned);
+    let loaded = config::load(&connection.world, &connection.home, None, Vec::new());
+    let own = loaded.map(|loaded| loaded.config.permissions.presets).unwrap_or_default();
+    built_in.into_iter().chain(own.into_keys()).collect()
+}
+
+impl Connection {
+    /// The same, where signals are for somebody else.
+    fn unsignalled(&self) -> Self {
+        let mut connection = self.with(self.client.clone());
+        connection.world = World { signals: Arc::new(Unheard), ..self.world.clone() };
+        connection
+    }
+}
