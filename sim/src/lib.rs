@@ -16,7 +16,7 @@ pub mod verdict; // whether a scenario fails, and at what
 pub mod explore; // scenarios with what a seed makes go wrong
 pub mod shrink; // the smallest scenario that still fails
 pub mod load; // many turns, through as many layers as wanted
-pub mod hosts; // hosts on a simulated network
+pub mod hosts; // hosts, and a network or pipes between them
 pub mod model; // models that say what is scripted
 pub mod machine; // the seams of one simulated machine
 pub mod disk; // a disk that loses what was not synced

@@ -1,7 +1,7 @@
 //! What a seed and a profile make of a scenario is a scenario, the same every time.
 
 use super::*;
-use crate::scenario::Scenario;
+use crate::scenario::{Lane, Scenario};
 
 const TEXT: &str = r#"
 schema = 1
@@ -124,4 +124,21 @@ fn every_mark_that_a_profile_wants_can_be_drawn() {
             assert!(drawn.contains(mark), "{name} never draws {mark}");
         }
     }
+}
+
+#[test]
+fn only_runs_that_need_no_network_have_pipes() {
+    let (ground, profile) = (ground(), Profile::built_in("chaos").unwrap());
+    let (mut over_pipes, mut alike_over_network) = (0, 0);
+    for seed in 0..300 {
+        let text = effective(&ground, &profile, seed).text();
+        let scenario = Scenario::parse("x.toml", &text).unwrap();
+        let needs_no_network = scenario.faults.iter().all(crate::scenario::Fault::fits_pipes);
+        match scenario.lane {
+            Lane::Pipes => over_pipes += usize::from(needs_no_network),
+            Lane::Turmoil => alike_over_network += usize::from(needs_no_network),
+        }
+        assert!(scenario.lane == Lane::Turmoil || needs_no_network, "{text}");
+    }
+    assert!(over_pipes > 20 && alike_over_network > 20, "{over_pipes}, {alike_over_network}");
 }

@@ -36,6 +36,8 @@ pub enum ProfileError {
 pub struct Profile {
     pub name: String,
     pub judge: Judge,
+    /// Of the runs that need no network, how many have pipes instead: those are faster.
+    pub pipes: f64,
     /// The marks that a long sweep over many scenarios must reach.
     pub reaches: Vec<String>,
     /// What makes a sweep long enough for that; none is where nothing is said.
@@ -52,6 +54,8 @@ struct ProfileForm {
     _about: String,
     #[serde(default)]
     judge: Judge,
+    #[serde(default)]
+    pipes: f64,
     #[serde(default)]
     reaches: Vec<String>,
     promised: Option<Promised>,
@@ -187,9 +191,10 @@ impl Profile {
             name: name.to_owned(),
             source: Box::new(source),
         })?;
-        let ProfileForm { _about, judge, reaches, promised, fault, model, client } = form;
+        let ProfileForm { _about, judge, pipes, reaches, promised, fault, model, client } = form;
         let name_given = name.to_owned();
-        let profile = Self { name: name_given, judge, reaches, promised, fault, model, client };
+        let profile =
+            Self { name: name_given, judge, pipes, reaches, promised, fault, model, client };
         match profile.problem() {
             None => Ok(profile),
             Some(problem) => Err(ProfileError::Sense { name: name.to_owned(), problem }),
@@ -198,8 +203,9 @@ impl Profile {
 
     /// What cannot be drawn from it.
     fn problem(&self) -> Option<String> {
-        let Self { fault, model, client, .. } = self;
+        let Self { fault, model, client, pipes, .. } = self;
         let chances = fault.iter().map(|fault| fault.chance).chain([
+            *pipes,
             model.chance,
             model.fault,
             model.late,

@@ -28,11 +28,11 @@ use super::{Carried, Load, LoadError};
 use crate::disk::{Disk, Item};
 use crate::hosts;
 use crate::machine::{
-    Acting, HOME, Machine, PROJECT, Raised, SplitMix, Traffic, TurmoilNet, VirtualClock,
+    Acting, HOME, Machine, PROJECT, Raised, Sockets, SplitMix, TurmoilNet, VirtualClock,
 };
 use crate::model::{Asked, ModelHost, Observer, Received, Scripted};
 use crate::pipes::Pipes;
-use crate::scenario::SERVER;
+use crate::scenario::{MODEL, SERVER};
 
 const CLIENTS: &str = "clients";
 const MODEL_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
@@ -49,7 +49,9 @@ pub fn turmoil(load: &Load, seed: u64) -> Result<Carried, LoadError> {
     let mut sim = hosts::simulation(seed);
     let models = Arc::new(Scripted::new(load.script(), [].into()));
     let observer: Arc<dyn Observer> = Arc::new(Unwatched);
-    let root = hosts::add_models(&mut sim, &models, &observer, &Traffic::default());
+    let net = Sockets::Network(TurmoilNet::default());
+    sim.host(MODEL, hosts::on_network(hosts::model_host(net, models, observer)));
+    let root = hosts::model_root(sim.lookup(MODEL));
     let signals = Arc::new(Raised::default());
     let machine = machine(Arc::new(TurmoilNet::default()), VirtualClock::new(hosts::now), &signals);
     let world = machine.world(server_seed(seed));

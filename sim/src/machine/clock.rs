@@ -9,17 +9,31 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use nexus3::world::Clock;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// When every simulation begins: 2025-01-01T00:00:00Z, in seconds since 1970.
 pub const EPOCH: i64 = 1_735_689_600;
 
 thread_local! {
     static BETWEEN_TICKS: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// When the turn of a runtime without a network began: by the run, and by its own clock.
+    static TURN: Cell<Option<(Duration, Instant)>> = const { Cell::new(None) };
+}
+
+/// Lets a runtime have its turn, which begins that long after the simulation did.
+pub async fn pass<T>(elapsed: Duration, turn: impl Future<Output = T>) -> T {
+    TURN.set(Some((elapsed, Instant::now())));
+    let passed = turn.await;
+    TURN.set(None);
+    passed
 }
 
 /// How much virtual time has passed since the simulation began. turmoil knows it only while a host
 /// runs; when hosts are started or killed between two ticks it would add the real machine's time.
 pub fn elapsed() -> Duration {
+    if let Some((elapsed, began)) = TURN.get() {
+        return elapsed + began.elapsed();
+    }
     let running = Handle::try_current().ok().and_then(|_| turmoil::sim_elapsed());
     running.unwrap_or_else(|| BETWEEN_TICKS.get())
 }

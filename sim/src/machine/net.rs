@@ -22,6 +22,7 @@ use tokio::time::{Sleep, sleep};
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::Traffic;
+use super::sockets::Dead;
 use super::window::Windows;
 
 /// As on a real machine with the usual limit.
@@ -41,17 +42,6 @@ pub struct TurmoilNet {
     dead: Option<Dead>,
 }
 
-/// A machine that is dead sends nothing more, however much its programs still believe to say in what
-/// is left of the tick.
-#[derive(Clone)]
-struct Dead(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl std::fmt::Debug for Dead {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Dead")
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Road {
     from: IpAddr,
@@ -68,7 +58,7 @@ impl TurmoilNet {
     /// These sockets on a machine of which `is_dead` says whether it is.
     #[must_use]
     pub fn until(self, is_dead: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self { dead: Some(Dead(Arc::new(is_dead))), ..self }
+        Self { dead: Some(Dead::when(is_dead)), ..self }
     }
 
     /// How many connections are open. Turmoil's own count keeps those that were never made.
@@ -96,7 +86,7 @@ impl TurmoilNet {
     }
 
     fn is_dead(&self) -> bool {
-        self.dead.as_ref().is_some_and(|dead| dead.0())
+        Dead::is_now(self.dead.as_ref())
     }
 }
 
@@ -195,7 +185,7 @@ impl Connection {
     }
 
     fn is_dead(&self) -> bool {
-        self.dead.as_ref().is_some_and(|dead| dead.0())
+        Dead::is_now(self.dead.as_ref())
     }
 
     /// Waits where there is no room. A reader that is gone makes none; whether this end has learned of

@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::machine::TurmoilNet;
+use crate::machine::Sockets;
 
 /// How long, in virtual time, a server may take to come to rest once nothing disturbs it.
 const REST_MAX: Duration = Duration::from_hours(2);
@@ -81,15 +81,15 @@ impl Desk {
     }
 }
 
-pub async fn live(desk: Arc<Desk>) {
+pub async fn live(desk: Arc<Desk>, net: Sockets) {
     loop {
         let news = desk.news.notified();
         let order = desk.state().order.take();
         match order {
             None => news.await,
             Some(Order { server, token, requests, debts }) => {
-                let client = NexusClient::new(Arc::new(TurmoilNet::default()), server, token)
-                    .named("checker");
+                let client =
+                    NexusClient::new(Arc::new(net.clone()), server, token).named("checker");
                 let survey = survey(&client, requests, debts).await;
                 desk.state().survey = Some(survey);
             }

@@ -21,7 +21,7 @@ use super::story::Happening;
 use super::transcript::Transcript;
 use crate::disk::Disk;
 use crate::hosts::now;
-use crate::machine::{Acting, HOME, Machine, Raised, SplitMix, TurmoilNet, VirtualClock};
+use crate::machine::{Acting, HOME, Machine, Raised, Sockets, SplitMix, VirtualClock};
 use crate::scenario::{SERVER, Scenario, ServeFlag};
 
 /// Where the server finds its models with `wire = "script"`.
@@ -37,7 +37,7 @@ pub struct ServerHost {
     pub disk: Disk,
     pub clock: VirtualClock,
     /// Counts the server's connections over all its starts.
-    pub net: TurmoilNet,
+    pub net: Sockets,
     transcript: Transcript,
     observed: Observed,
     /// Held for one look at a time; nothing is awaited under it.
@@ -49,7 +49,7 @@ pub struct ServerHost {
 pub struct Around {
     pub clock: VirtualClock,
     pub disk: Disk,
-    pub net: TurmoilNet,
+    pub net: Sockets,
     pub transcript: Transcript,
     pub observed: Observed,
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use nexus3::home::DEFAULT_PORT;
 use nexus3::provider::script::Script;
-use turmoil::Sim;
 
 use super::client::{Client, Desk};
 use super::crash::Loss;
@@ -21,15 +20,13 @@ use super::story::{Happening, Keep};
 use super::transcript::Transcript;
 use super::{CHECKER, OBSERVER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
-use crate::hosts::{self, LATENCY_MAX, LATENCY_MIN, now};
-use crate::machine::{
-    self, HOME, PROJECT, SplitMix, Traffic, TurmoilNet, VirtualClock, current_job,
-};
+use crate::hosts::{self, Hosts, LATENCY_MAX, LATENCY_MIN, now};
+use crate::machine::{self, HOME, PROJECT, SplitMix, Traffic, VirtualClock, current_job};
 use crate::model::{self, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
 pub struct Theatre {
-    sim: Sim<'static>,
+    hosts: Hosts,
     pub server: Arc<ServerHost>,
     pub desks: BTreeMap<String, Arc<Desk>>,
     pub checker: Arc<checker::Desk>,
@@ -55,7 +52,7 @@ impl Theatre {
     pub fn open(scenario: &Scenario, seed: u64, keep: Keep) -> Self {
         machine::set_between_ticks(Duration::ZERO);
         let transcript = Transcript::keeping(keep);
-        let mut sim = hosts::simulation(seed);
+        let mut hosts = Hosts::new(scenario.lane, seed);
         let clock = VirtualClock::new(now);
         let disk = {
             let clock = clock.clone();
@@ -79,7 +76,7 @@ impl Theatre {
             Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
         // The model host comes first: the server's configuration needs its address.
         let watcher: Arc<dyn model::Observer> = Arc::clone(&watching) as _;
-        let root = hosts::add_models(&mut sim, &models, &watcher, &traffic);
+        let root = hosts::add_models(&mut hosts, &models, &watcher, &traffic);
         let where_models_are = match scenario.wire {
             Wire::Openai | Wire::Anthropic => root,
             Wire::Script => SCRIPT.to_owned(),
@@ -88,7 +85,7 @@ impl Theatre {
             clock,
             net: {
                 let disk = disk.clone();
-                TurmoilNet::in_traffic(sim.lookup(SERVER), &traffic).until(move || disk.is_off())
+                hosts.sockets(SERVER, &traffic).until(move || disk.is_off())
             },
             disk,
             transcript: transcript.clone(),
@@ -97,7 +94,7 @@ impl Theatre {
         let server = Arc::new(ServerHost::new(scenario, seed, &where_models_are, around));
         {
             let server = Arc::clone(&server);
-            sim.host(SERVER, move || {
+            hosts.host(SERVER, move || {
                 let server = Arc::clone(&server);
                 async move {
                     server.live().await;
@@ -106,7 +103,7 @@ impl Theatre {
             });
         }
         let mut theatre = Self {
-            sim,
+            hosts,
             server,
             desks: BTreeMap::new(),
             checker: Arc::default(),
@@ -133,12 +130,12 @@ impl Theatre {
         let client = Client {
             name: name.to_owned(),
             desk,
-            net: Arc::new(TurmoilNet::in_traffic(self.sim.lookup(name), &self.traffic)),
+            net: Arc::new(self.hosts.sockets(name, &self.traffic)),
             now: Arc::new(now),
             transcript: self.transcript.clone(),
             observed: self.observed.clone(),
         };
-        self.sim.host(name, move || {
+        self.hosts.host(name, move || {
             let client = client.clone();
             async move {
                 client.live().await;
@@ -150,7 +147,7 @@ impl Theatre {
     fn add_observer(&mut self) {
         let server = Arc::clone(&self.server);
         let observer = Observer {
-            net: Arc::new(TurmoilNet::default()),
+            net: Arc::new(self.hosts.quiet_sockets()),
             address: self.server_address(),
             door: Arc::new(move || {
                 let process = server.process();
@@ -161,22 +158,22 @@ impl Theatre {
             observed: self.observed.clone(),
             heard: self.heard.clone(),
         };
-        self.sim.host(OBSERVER, move || {
+        self.hosts.host(OBSERVER, move || {
             let observer = observer.clone();
             async move {
                 observer.live().await;
                 Ok(())
             }
         });
-        self.sim.set_link_latency(SERVER, OBSERVER, Duration::ZERO);
+        self.hosts.change_links(|links| links.set_link_latency(SERVER, OBSERVER, Duration::ZERO));
     }
 
     fn add_checker(&mut self) {
-        let desk = Arc::clone(&self.checker);
-        self.sim.host(CHECKER, move || {
-            let desk = Arc::clone(&desk);
+        let (desk, net) = (Arc::clone(&self.checker), self.hosts.quiet_sockets());
+        self.hosts.host(CHECKER, move || {
+            let (desk, net) = (Arc::clone(&desk), net.clone());
             async move {
-                checker::live(desk).await;
+                checker::live(desk, net).await;
                 Ok(())
             }
         });
@@ -184,17 +181,17 @@ impl Theatre {
 
     /// Lets one tick of virtual time pass. An error is a panic or a failure inside a host.
     pub fn step(&mut self) -> Result<(), String> {
-        let stepped = self.sim.step();
+        let stepped = self.hosts.step();
         machine::set_between_ticks(self.elapsed());
-        stepped.map(|_| ()).map_err(|error| error.to_string())
+        stepped
     }
 
     pub fn elapsed(&self) -> Duration {
-        self.sim.elapsed()
+        self.hosts.elapsed()
     }
 
     pub fn address(&self, host: &str) -> IpAddr {
-        self.sim.lookup(host)
+        self.hosts.lookup(host)
     }
 
     /// Where clients reach the server.
@@ -244,7 +241,7 @@ impl Theatre {
         if host == SERVER {
             self.server.disk.power_off();
         }
-        self.sim.crash(host);
+        self.hosts.crash(host);
         if host == SERVER {
             disk(self);
             self.server.disk.power_on();
@@ -266,38 +263,40 @@ impl Theatre {
             // Why an earlier start failed says nothing about this one.
             self.server.process().refused = None;
         }
-        self.sim.bounce(host);
+        self.hosts.bounce(host);
     }
 
     pub fn is_running(&mut self, host: &str) -> bool {
-        self.sim.is_host_running(host)
+        self.hosts.is_running(host)
     }
 
     pub fn partition(&self, one: &str, other: &str) {
-        self.sim.partition(one, other);
+        self.hosts.change_links(|links| links.partition(one, other));
     }
 
     pub fn repair(&self, one: &str, other: &str) {
-        self.sim.repair(one, other);
+        self.hosts.change_links(|links| links.repair(one, other));
     }
 
     pub fn hold(&self, one: &str, other: &str) {
-        self.sim.hold(one, other);
+        self.hosts.change_links(|links| links.hold(one, other));
     }
 
     pub fn release(&self, one: &str, other: &str) {
-        self.sim.release(one, other);
+        self.hosts.change_links(|links| links.release(one, other));
     }
 
     /// Makes a link slower by so much.
     pub fn delay(&self, one: &str, other: &str, by: Duration) {
-        self.sim.set_link_latency(one, other, LATENCY_MAX + by);
+        self.hosts.change_links(|links| links.set_link_latency(one, other, LATENCY_MAX + by));
     }
 
     pub fn end_delay(&self, one: &str, other: &str) {
-        // Sets the shortest as well, which would otherwise stay above the longest.
-        self.sim.set_link_latency(one, other, LATENCY_MIN);
-        self.sim.set_link_max_message_latency(one, other, LATENCY_MAX);
+        self.hosts.change_links(|links| {
+            // Sets the shortest as well, which would otherwise stay above the longest.
+            links.set_link_latency(one, other, LATENCY_MIN);
+            links.set_link_max_message_latency(one, other, LATENCY_MAX);
+        });
     }
 
     /// Every other host.

@@ -27,6 +27,28 @@ pub struct Fault {
     pub lasts: Option<Time>,
 }
 
+impl Fault {
+    /// Whether it can happen where hosts are connected by pipes. There only the server can be killed,
+    /// and whoever is connected to it learns of it.
+    pub fn fits_pipes(&self) -> bool {
+        match self.kind {
+            FaultKind::Crash => self.target == Target::Host(SERVER.to_owned()),
+            FaultKind::PowerLoss
+            | FaultKind::Partition
+            | FaultKind::Hold
+            | FaultKind::Delay { .. } => false,
+            FaultKind::DiskFull
+            | FaultKind::IoError
+            | FaultKind::ReadOnly
+            | FaultKind::FsyncError
+            | FaultKind::FsyncLies
+            | FaultKind::TornWrite
+            | FaultKind::ClockJump { .. }
+            | FaultKind::Files(_) => true,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trigger {
     /// Virtual time since the start.

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Invariant, Judge, ServeFlag, Shift, Wire};
+use super::{Invariant, Judge, Lane, ServeFlag, Shift, Wire};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +32,10 @@ pub(super) struct ScenarioForm {
     /// How models are reached.
     #[serde(default)]
     pub(super) wire: Wire,
+    /// What lies between the hosts: a network (`turmoil`), or `pipes`, which are faster and of which
+    /// nothing is cut, kept back or lost.
+    #[serde(default)]
+    pub(super) lane: Lane,
     /// What the run is judged by: `everything`, or the `invariants` alone, whatever steps expect.
     #[serde(default)]
     pub(super) judge: Judge,

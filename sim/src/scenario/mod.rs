@@ -59,6 +59,7 @@ pub struct Scenario {
     /// How much virtual time the run may take.
     pub limit: Time,
     pub wire: Wire,
+    pub lane: Lane,
     pub judge: Judge,
     pub serve: Vec<ServeFlag>,
     pub env: BTreeMap<String, String>,
@@ -80,6 +81,15 @@ pub enum Wire {
     Openai,
     Anthropic,
     Script,
+}
+
+/// What lies between the hosts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Lane {
+    #[default]
+    Turmoil,
+    Pipes,
 }
 
 /// What a run is judged by.
@@ -254,9 +264,14 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
     let clients = steps.iter().map(|(_, step)| step.client.as_str()).collect();
     let faults = root.items_of("fault").into_iter().zip(form.fault);
     let faults = faults
-        .filter_map(|(place, form)| {
+        .filter_map(|(place, form_of_fault)| {
             names::check_hosts(&place, &clients);
-            fault::read(&place, form)
+            let fault = fault::read(&place, form_of_fault)?;
+            if form.lane == Lane::Pipes && !fault.fits_pipes() {
+                let problem = "nothing is cut, kept back or lost over pipes";
+                place.refuse(problem, "leave out `lane`, or this fault");
+            }
+            Some(fault)
         })
         .collect();
     let programs = root.items_of("program").into_iter().zip(form.program);
@@ -269,6 +284,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         seed: form.seed,
         limit: form.limit.unwrap_or(LIMIT),
         wire: form.wire,
+        lane: form.lane,
         judge: form.judge,
         serve: form.serve,
         env: form.env,

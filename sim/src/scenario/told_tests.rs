@@ -183,3 +183,12 @@ s.toml:5:3: this is not TOML: unclosed table, expected `]`
 ";
     assert_eq!(told(text), expected);
 }
+
+#[test]
+fn what_needs_a_network_is_not_played_over_pipes() {
+    let file = "lane = \"pipes\"\n[[fault]]\nat = \"1s\"\nkind = \"crash\"\n[[fault]]\nat = \"1s\"\n\
+                kind = \"power_loss\"\n";
+    let expected = "s.toml:7:1: fault[1]: nothing is cut, kept back or lost over pipes\n  \
+                    hint: leave out `lane`, or this fault\n";
+    assert_eq!(told(file), expected);
+}
