@@ -7,11 +7,15 @@
     reason = "the tests start servers as programs and write the files they read"
 )]
 
+mod folder;
+
 use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
+
+use folder::{Ended, Folder, ended};
 
 /// A hand-off, a tool, a confirmation, a stream, a wait for an event and a file at the end.
 const TEAM: &str = r#"schema = 1
@@ -70,7 +74,8 @@ files = { "/project/result.txt" = "3" }
 model_calls = { w1 = 2 }
 "#;
 
-struct Folder(tempfile::TempDir);
+/// A folder with a home and a directory that stands for /project.
+struct Ground(Folder);
 
 /// Killed when the test ends.
 struct Running(Child);
@@ -83,15 +88,14 @@ impl Drop for Running {
     }
 }
 
-impl Folder {
+impl Ground {
     fn with(text: &str) -> Self {
-        let folder = Self(tempfile::tempdir().expect("there is room for a temporary directory"));
-        std::fs::write(folder.0.path().join("x.toml"), text).expect("a file can be written");
+        let folder = Folder::with("x.toml", text);
         for name in ["root", "home"] {
-            let made = DirBuilder::new().mode(0o700).create(folder.0.path().join(name));
+            let made = DirBuilder::new().mode(0o700).create(folder.path().join(name));
             made.expect("a directory can be made");
         }
-        folder
+        Self(folder)
     }
 
     fn path(&self) -> &Path {
@@ -110,10 +114,6 @@ impl Folder {
         command.args(arguments).current_dir(self.path());
         command.env("NEXUS3_HOME", self.path().join("home"));
         command
-    }
-
-    fn sim(&self, arguments: &[&str]) -> Output {
-        self.command("nexus3-sim", arguments).output().expect("the program starts")
     }
 
     fn model(&self) -> Running {
@@ -145,25 +145,23 @@ impl Folder {
         (running, url.to_owned())
     }
 
-    fn conform(&self, url: &str) -> (i32, String, String) {
-        let ended = self.sim(&["conform", url, "x.toml", "--root", "root"]);
-        let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
-        let code = ended.status.code().expect("the program ends by itself");
-        (code, text(ended.stdout), text(ended.stderr))
+    fn conform(&self, url: &str) -> Ended {
+        let arguments = ["conform", url, "x.toml", "--root", "root"];
+        ended(self.command("nexus3-sim", &arguments).output().expect("the program starts"))
     }
 }
 
 #[test]
 fn one_file_passes_in_the_simulation_and_against_a_real_server() {
-    let folder = Folder::with(TEAM);
-    let simulated = folder.sim(&["run", "x.toml", "--bless"]);
-    assert!(simulated.status.success(), "{}", String::from_utf8_lossy(&simulated.stdout));
-    let _model = folder.model();
-    let (_server, url) = folder.server();
-    let (code, out, told) = folder.conform(&url);
+    let ground = Ground::with(TEAM);
+    let (simulated, printed, _) = ground.0.run(&["run", "x.toml", "--bless"]);
+    assert_eq!(simulated, 0, "{printed}");
+    let _model = ground.model();
+    let (_server, url) = ground.server();
+    let (code, out, told) = ground.conform(&url);
     assert_eq!((code, out.as_str()), (0, "ok     x.toml\n"), "{told}");
     assert_eq!(told, "left out: `model_calls`: only the model host counts them\n");
-    let result = std::fs::read_to_string(folder.path().join("root/result.txt"));
+    let result = std::fs::read_to_string(ground.path().join("root/result.txt"));
     assert_eq!(result.expect("the agent wrote it"), "3");
 }
 
@@ -172,10 +170,10 @@ fn what_differs_is_told_with_what_happened() {
     let wrong =
         TEAM.replace("expect = { content = \"The answer is 3.\" }", "expect = { content = \"4\" }");
     let wrong = wrong.replace("\"/project/result.txt\" = \"3\"", "\"/project/result.txt\" = \"4\"");
-    let folder = Folder::with(&wrong);
-    let _model = folder.model();
-    let (_server, url) = folder.server();
-    let (code, out, told) = folder.conform(&url);
+    let ground = Ground::with(&wrong);
+    let _model = ground.model();
+    let (_server, url) = ground.server();
+    let (code, out, told) = ground.conform(&url);
     assert_eq!(code, 1, "{out}{told}");
     let step = "step 3 `go` (line 30): /content: expected \"4\", found \"The answer is 3.\"";
     assert!(out.starts_with("FAILED x.toml\n") && out.contains(step), "{out}");
@@ -185,15 +183,15 @@ fn what_differs_is_told_with_what_happened() {
 
 #[test]
 fn what_cannot_be_played_is_refused_before_anything_happens() {
-    let folder = Folder::with("schema = 1\nabout = \"x\"\n[[step]]\nstop = \"SIGTERM\"\n");
-    let (code, _, told) = folder.conform("http://localhost:9");
+    let ground = Ground::with("schema = 1\nabout = \"x\"\n[[step]]\nstop = \"SIGTERM\"\n");
+    let (code, _, told) = ground.conform("http://localhost:9");
     assert_eq!(code, 2);
     assert!(told.contains("x.toml:3: this step stops or starts its server"), "{told}");
-    let folder = Folder::with(TEAM);
-    let (code, _, told) = folder.conform("http://example.com:80");
+    let ground = Ground::with(TEAM);
+    let (code, _, told) = ground.conform("http://example.com:80");
     assert_eq!(code, 2);
     assert!(told.contains("servers are on this machine"), "{told}");
-    let (code, _, told) = folder.conform("http://localhost:9");
+    let (code, _, told) = ground.conform("http://localhost:9");
     assert_eq!(code, 2);
     assert!(told.contains("cannot be used: no server answers"), "{told}");
 }

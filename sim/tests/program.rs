@@ -7,10 +7,13 @@
     reason = "the tests start the simulation as a program and write the files it reads"
 )]
 
+mod folder;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Command, Stdio};
+
+use folder::Folder;
 
 const GOOD: &str = r#"schema = 1
 about = "An agent answers."
@@ -26,38 +29,6 @@ agent = "a"
 params = { content = "Hi" }
 expect = { content = "Hello." }
 "#;
-
-struct Folder(tempfile::TempDir);
-
-/// Exit code, stdout and stderr.
-type Ended = (i32, String, String);
-
-impl Folder {
-    fn with(name: &str, text: &str) -> Self {
-        let folder = Self(tempfile::tempdir().expect("there is room for a temporary directory"));
-        folder.write(name, text);
-        folder
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path().join(name), text).expect("a temporary file can be written");
-    }
-
-    fn run(&self, arguments: &[&str]) -> Ended {
-        let output = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"))
-            .args(arguments)
-            .current_dir(self.path())
-            .output()
-            .expect("the program starts");
-        let text = |bytes| String::from_utf8(bytes).expect("the program prints text");
-        let code = output.status.code().expect("the program ends by itself");
-        (code, text(output.stdout), text(output.stderr))
-    }
-}
 
 #[test]
 fn a_missing_snapshot_fails_until_it_is_blessed() {
@@ -251,7 +222,7 @@ fn a_failing_scenario_is_made_small_and_still_fails() {
     assert_eq!(
         small,
         "schema = 1\nabout = \"An agent answers, among others.\"\n\n[[model]]\nsays = \"Hello.\"\n\n\
-         [[step]]\ncall = \"create_agent\"\nparams = { agent_id = \"a\" }\n[[step]]\ncall = \"send\"\n\
+         [[step]]\ncall = \"create_agent\"\nparams = { agent_id = \"a\" }\n\n[[step]]\ncall = \"send\"\n\
          agent = \"a\"\nparams = { content = \"H\" }\nexpect = { content = \"Good bye.\" }\n"
     );
     assert!(told.contains("8 lines of steps and faults, before 17; "), "{told}");

@@ -7,9 +7,11 @@
     reason = "the tests start the simulation as a program and read the files it writes"
 )]
 
-use std::path::Path;
-use std::process::Command;
+mod folder;
 
+use std::path::Path;
+
+use folder::Folder;
 use serde_json::Value;
 
 const GOOD: &str = r#"schema = 1
@@ -48,45 +50,30 @@ agent = "canary-0123456789"
 params = { content = "Hi" }
 "#;
 
-struct Folder(tempfile::TempDir);
+fn folder() -> Folder {
+    let folder = Folder::with("good.toml", GOOD);
+    folder.write("leak.toml", LEAK);
+    folder
+}
 
-impl Folder {
-    fn new() -> Self {
-        let folder = Self(tempfile::tempdir().expect("there is room for a temporary directory"));
-        folder.write("good.toml", GOOD);
-        folder.write("leak.toml", LEAK);
-        folder
-    }
+/// Exit code and stdout.
+fn run(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    let (code, printed, _) = folder.run(arguments);
+    (code, printed)
+}
 
-    fn write(&self, name: &str, text: &str) {
-        let path = self.0.path().join(name);
-        std::fs::write(path, text).expect("a temporary file can be written");
-    }
+fn read(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.path().join(name)).expect("the page was written")
+}
 
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.path().join(name)).expect("the page was written")
-    }
-
-    /// Exit code and stdout.
-    fn run(&self, arguments: &[&str]) -> (i32, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"))
-            .args(arguments)
-            .current_dir(self.0.path())
-            .output()
-            .expect("the program starts");
-        let code = output.status.code().expect("the program ends by itself");
-        (code, String::from_utf8(output.stdout).expect("the program prints text"))
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).expect("the folder is there");
-        let name = |entry: std::io::Result<std::fs::DirEntry>| {
-            entry.expect("the folder can be listed").file_name().display().to_string()
-        };
-        let mut names: Vec<String> = entries.map(name).collect();
-        names.sort();
-        names
-    }
+fn names(folder: &Folder) -> Vec<String> {
+    let entries = std::fs::read_dir(folder.path()).expect("the folder is there");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.expect("the folder can be listed").file_name().display().to_string()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
 }
 
 /// The data of a page.
@@ -98,22 +85,22 @@ fn data(page: &str) -> Value {
 
 #[test]
 fn a_report_changes_nothing_and_has_the_same_bytes_twice() {
-    let folder = Folder::new();
+    let folder = folder();
     let files = ["run", "leak.toml", "good.toml", "--seed", "3..5"];
-    let plain = folder.run(&files);
+    let plain = run(&folder, &files);
     assert_eq!(plain.0, 1, "a leak is a violation");
     for name in ["one.html", "other.html"] {
-        let with = folder.run(&[&files[..], &["--report", name]].concat());
+        let with = run(&folder, &[&files[..], &["--report", name]].concat());
         assert_eq!(with, plain, "what is printed, and the exit code");
     }
-    assert_eq!(folder.read("one.html"), folder.read("other.html"));
+    assert_eq!(read(&folder, "one.html"), read(&folder, "other.html"));
 }
 
 #[test]
 fn what_failed_comes_first_with_what_led_to_it_and_how_to_see_it_again() {
-    let folder = Folder::new();
-    folder.run(&["run", "good.toml", "leak.toml", "--seed", "3..5", "--report", "x.html"]);
-    let page = data(&folder.read("x.html"));
+    let folder = folder();
+    run(&folder, &["run", "good.toml", "leak.toml", "--seed", "3..5", "--report", "x.html"]);
+    let page = data(&read(&folder, "x.html"));
     let told = |index: usize| {
         let run = &page["runs"][index];
         (run["file"].clone(), run["seed"].clone(), run["good"].clone())
@@ -132,11 +119,11 @@ fn what_failed_comes_first_with_what_led_to_it_and_how_to_see_it_again() {
 
 #[test]
 fn a_sweep_tells_what_it_reached_and_shows_what_failed() {
-    let folder = Folder::new();
+    let folder = folder();
     let sweep = ["explore", "good.toml", "leak.toml", "--seeds", "0..4", "--profile", "crash"];
-    let told = folder.run(&[&sweep[..], &["--keep-going", "--report", "x.html"]].concat());
+    let told = run(&folder, &[&sweep[..], &["--keep-going", "--report", "x.html"]].concat());
     assert_eq!(told.0, 1);
-    let page = data(&folder.read("x.html"));
+    let page = data(&read(&folder, "x.html"));
     let rows: Vec<(&str, &str)> = page["summary"]
         .as_array()
         .expect("there are rows")
@@ -154,28 +141,43 @@ fn a_sweep_tells_what_it_reached_and_shows_what_failed() {
         assert!(run["items"].as_array().is_some_and(|items| items.len() > 3), "in full");
         let again = run["again"].as_str().expect("there is a command");
         let file = again.split(' ').nth(2).expect("the command names a file");
-        assert!(folder.0.path().join(file).exists(), "{again}");
+        assert!(folder.path().join(file).exists(), "{again}");
     }
 }
 
 #[test]
 fn a_place_where_nothing_can_be_written_is_told_before_anything_runs() {
-    let folder = Folder::new();
+    let folder = folder();
     for place in ["nowhere/x.html", "."] {
-        let ended = folder.run(&["run", "good.toml", "--report", place]);
+        let ended = run(&folder, &["run", "good.toml", "--report", place]);
         assert_eq!(ended, (2, String::new()), "{place}");
-        let ended = folder.run(&["explore", "good.toml", "--seeds", "0..1", "--report", place]);
+        let ended = run(&folder, &["explore", "good.toml", "--seeds", "0..1", "--report", place]);
         assert_eq!(ended, (2, String::new()), "{place}");
     }
 }
 
 #[test]
 fn a_page_is_there_as_a_whole_or_not_at_all() {
-    let folder = Folder::new();
+    let folder = folder();
     folder.write("x.html", "the one before");
-    let before = folder.names();
+    let before = names(&folder);
     folder.write("good.toml", &GOOD.replace("call = \"send\"", "call = 7"));
-    assert_eq!(folder.run(&["run", "good.toml", "--report", "x.html"]).0, 2);
-    assert_eq!((folder.read("x.html").as_str(), folder.names()), ("the one before", before));
+    assert_eq!(run(&folder, &["run", "good.toml", "--report", "x.html"]).0, 2);
+    assert_eq!((read(&folder, "x.html").as_str(), names(&folder)), ("the one before", before));
     assert!(!Path::new("x.html").exists(), "and nothing lies elsewhere");
+}
+
+#[test]
+fn operations_of_the_disk_that_were_struck_by_chance_are_marked() {
+    let folder = folder();
+    let struck = GOOD.replace(
+        "at = \"1s\"\nkind = \"crash\"\nfor = \"1s\"\n",
+        "rate = 0.5\nkind = \"fsync_lies\"\n",
+    );
+    folder.write("struck.toml", &struck);
+    run(&folder, &["run", "struck.toml", "--seed", "1", "--report", "x.html"]);
+    let page = data(&read(&folder, "x.html"));
+    let faults = page["runs"][0]["faults"].as_array().expect("a run has its faults");
+    let is_moment = |fault: &Value| fault["reach"] == "moment";
+    assert!(!faults.is_empty() && faults.iter().all(is_moment), "{faults:?}");
 }

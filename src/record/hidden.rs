@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use super::Setting;
+use crate::config::directories;
 use crate::provider::Secrets;
 use crate::world::World;
 
@@ -24,7 +25,9 @@ const SECRET_NAMES: [&str; 6] =
 pub(super) struct Hidden {
     secrets: Secrets,
     /// Places of this machine with those of the scenario, the innermost first.
-    places: Vec<(String, &'static str)>,
+    places: Vec<(String, String)>,
+    /// Where the server was started.
+    pub(super) cwd: String,
 }
 
 impl Hidden {
@@ -36,28 +39,49 @@ impl Hidden {
         let resolved = |path: &PathBuf| world.fs.canonical(path).ok();
         let user = world.environment.home_dir();
         let given = world.environment.current_dir().ok();
+        // Instructions stand in the directories up to the root of a repository, too.
+        let root = directories(world.fs.as_ref(), &setting.cwd).last().copied();
+        let below = root.and_then(|root| setting.cwd.strip_prefix(root).ok());
+        let below = below.filter(|below| *below != Path::new(""));
+        let cwd =
+            below.map_or_else(|| PathBuf::from(PROJECT), |below| Path::new(PROJECT).join(below));
+        let cwd = cwd.to_string_lossy().into_owned();
         let places = [
-            (Some(setting.cwd.clone()), PROJECT),
-            (given, PROJECT),
+            (root.map(Path::to_owned), PROJECT),
+            (Some(setting.cwd.clone()), &cwd),
+            (given, &cwd),
             (resolved(&setting.home), HOME),
             (Some(setting.home.clone()), HOME),
             (user.as_ref().and_then(resolved), USER),
             (user, USER),
         ];
-        Self::of(secrets, places.into_iter().filter_map(|(path, place)| Some((path?, place))))
+        let places = places.into_iter().filter_map(|(path, place)| Some((path?, place)));
+        Self { cwd: cwd.clone(), ..Self::of(secrets, places) }
     }
 
-    pub(super) fn of(
+    pub(super) fn of<'p>(
         secrets: Secrets,
-        places: impl Iterator<Item = (PathBuf, &'static str)>,
+        places: impl Iterator<Item = (PathBuf, &'p str)>,
     ) -> Self {
         // The root of the disk stands for itself.
         let named = places.filter(|(path, _)| path.parent().is_some());
-        let mut places: Vec<_> =
-            named.map(|(path, place)| (path.to_string_lossy().into_owned(), place)).collect();
+        let mut places: Vec<_> = named
+            .map(|(path, place)| (path.to_string_lossy().into_owned(), place.to_owned()))
+            .collect();
         places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         places.dedup();
-        Self { secrets, places }
+        Self { secrets, places, cwd: PROJECT.to_owned() }
+    }
+
+    /// Whether a key stands in bytes that are no text, in which it cannot be hidden.
+    pub(super) fn has_key(&self, bytes: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(bytes);
+        self.secrets.hide(&text) != text
+    }
+
+    /// Without keys, wherever they are.
+    pub(super) fn keys(&self, text: &str) -> String {
+        self.secrets.hide(text)
     }
 
     pub(super) fn text(&self, text: &str) -> String {

@@ -45,7 +45,7 @@ use self::hidden::Hidden;
 use self::note::{Note, Number, What};
 use self::story::Story;
 use self::writer::Writer;
-use crate::config::{Config, ProviderConfig};
+use crate::config::{Config, ProviderConfig, directories};
 use crate::id::AgentId;
 use crate::limits::{
     RECORD_CLOSE_MAX, RECORD_EARLIER_BYTES_MAX, RECORD_FILES_BYTES_MAX, RECORD_QUEUE_BYTES_MAX,
@@ -214,8 +214,9 @@ impl Recorder {
     /// The same world, with this recorder looking on. What lies in `home` and `logs` is the server's
     /// own.
     pub fn watch(&self, world: World, home: &Path, logs: &Path) -> World {
-        if let Ok(cwd) = world.environment.current_dir() {
-            self.works_in(&cwd);
+        let cwd = world.environment.current_dir().and_then(|cwd| world.fs.canonical(&cwd));
+        for dir in cwd.iter().flat_map(|cwd| directories(world.fs.as_ref(), cwd)) {
+            self.works_in(dir);
         }
         World {
             fs: files::watched(self, Arc::clone(&world.fs), home, logs),

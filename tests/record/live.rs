@@ -68,6 +68,11 @@ pub fn serve(home: &TempDir, place: &TempDir, arguments: &[&str]) -> Command {
 impl Live {
     /// Starts it in a project with the files of the scenario.
     pub async fn start(text: &str) -> Self {
+        Self::start_in("", text).await
+    }
+
+    /// The same, in a directory of the project.
+    pub async fn start_in(folder: &str, text: &str) -> Self {
         let scenario = Scenario::parse("team.toml", text).unwrap();
         let world = real::world().unwrap();
         let (home, place) = (private_home(), private_home());
@@ -76,6 +81,7 @@ impl Live {
         for (path, file) in &scenario.files {
             let inside = path.strip_prefix("/project").unwrap();
             let path = place.path().join(inside);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, file.content().unwrap()).unwrap();
             let (FileSpec::Text { mode, .. } | FileSpec::Bytes { mode, .. }) = file else {
                 continue;
@@ -84,15 +90,22 @@ impl Live {
                 std::fs::set_permissions(&path, Permissions::from_mode(*mode)).unwrap();
             }
         }
-        Self::begin(&world, home, place, &[])
+        Self::begin(&world, home, place, folder, &[])
     }
 
     /// Starts it in a home and a project that are there.
-    fn begin(world: &World, home: TempDir, place: TempDir, arguments: &[&str]) -> Self {
+    fn begin(
+        world: &World,
+        home: TempDir,
+        place: TempDir,
+        folder: &str,
+        arguments: &[&str],
+    ) -> Self {
         let names = ["recording.toml", "again.toml"].map(|name| home.path().join(name));
         let recording = names.into_iter().find(|path| !path.exists()).unwrap();
         let arguments = [&["--record", recording.to_str().unwrap()], arguments].concat();
         let mut command = serve(&home, &place, &arguments);
+        command.current_dir(place.path().join(folder));
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut lines = String::new();
@@ -117,7 +130,7 @@ impl Live {
         let (home, place) = (private_home(), private_home());
         let home = std::mem::replace(&mut self.home, home);
         let place = std::mem::replace(&mut self.place, place);
-        Self::begin(&real::world().unwrap(), home, place, arguments)
+        Self::begin(&real::world().unwrap(), home, place, "", arguments)
     }
 
     pub fn recording(&self) -> PathBuf {

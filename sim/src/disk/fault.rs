@@ -1,6 +1,6 @@
 //! How a disk misbehaves while it has power, and the errors it then gives: the system's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +33,8 @@ pub enum Switch {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     switches: BTreeMap<Fault, Switch>,
+    /// Those that were to strike once, and have, since somebody asked.
+    pub(super) struck: BTreeSet<Fault>,
 }
 
 impl Faults {
@@ -50,6 +52,7 @@ impl Faults {
             None | Some(Switch::Off) => false,
             Some(Switch::Once) => {
                 self.switches.insert(fault, Switch::Off);
+                self.struck.insert(fault);
                 true
             }
             Some(Switch::On) => true,

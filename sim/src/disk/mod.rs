@@ -23,6 +23,7 @@ mod levels; // SQLite's locks
 #[expect(unsafe_code, reason = "SQLite calls its file system through C functions and pointers")]
 mod vfs; // SQLite's door to all of the above
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,6 +114,11 @@ impl Disk {
 
     pub fn set_fault(&self, fault: Fault, switch: Switch) {
         self.lock().faults.set(fault, switch);
+    }
+
+    /// The faults that struck once since the last time.
+    pub fn take_struck(&self) -> BTreeSet<Fault> {
+        std::mem::take(&mut self.lock().faults.struck)
     }
 
     /// How many writes and syncs took place, of files and directories.

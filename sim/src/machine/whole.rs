@@ -35,6 +35,11 @@ impl std::fmt::Debug for Machine {
 impl Machine {
     /// The world of one process on it, which draws all its chance from `seed`.
     pub fn world(self, seed: u64) -> World {
+        self.world_in(Path::new(PROJECT), seed)
+    }
+
+    /// The same of a process that is started in another directory.
+    pub fn world_in(self, current_dir: &Path, seed: u64) -> World {
         let mut salts = SplitMix::named(seed, "sqlite");
         World {
             clock: Arc::new(self.clock),
@@ -48,7 +53,7 @@ impl Machine {
             signals: self.signals,
             environment: Arc::new(Given {
                 vars: self.vars,
-                current_dir: Path::new(PROJECT).to_owned(),
+                current_dir: current_dir.to_owned(),
                 home_dir: Path::new(USER).to_owned(),
                 process_id: 1,
             }),

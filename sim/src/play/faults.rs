@@ -1,5 +1,6 @@
 //! `[[fault]]`: what goes wrong in a run, when it begins and when it is over.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::story::{Happening, Reach};
@@ -71,7 +72,9 @@ impl Faults {
         for index in self.met.take() {
             self.lives[index].begin(theatre, now);
         }
+        let hit = theatre.server.disk.take_struck();
         for life in &mut self.lives {
+            life.tell_hit(theatre, &hit);
             if life.active && life.until.is_some_and(|until| until <= now) {
                 life.end(theatre);
             }
@@ -119,6 +122,16 @@ impl Life {
             }
             _ if self.active => {}
             _ => self.begin(theatre, now),
+        }
+    }
+
+    /// An operation of the disk was struck by its chance. A transcript shows what came of it.
+    fn tell_hit(&self, theatre: &Theatre, hit: &BTreeSet<disk::Fault>) {
+        let is_drawn = matches!(self.fault.trigger, Trigger::Rate(_));
+        let is_hit = strikes::of_disk(&self.fault.kind).is_some_and(|fault| hit.contains(&fault));
+        if is_drawn && is_hit {
+            let began = || Happening::FaultBegan { name: self.name(), reach: Reach::Moment };
+            theatre.transcript.happened(theatre.elapsed(), "fault", began);
         }
     }
 

@@ -31,6 +31,7 @@ pub const SCRIPT: &str = "/scenario.toml";
 pub struct ServerHost {
     seed: u64,
     config: String,
+    cwd: PathBuf,
     env: BTreeMap<String, String>,
     /// The programs of all its starts.
     pub programs: Arc<Acting>,
@@ -92,6 +93,7 @@ impl ServerHost {
         Self {
             seed,
             config: scenario.config_json(models).to_string(),
+            cwd: scenario.cwd.clone(),
             env: environment(&scenario.env),
             programs: Arc::new(programs::acting(&disk, programs, told.0, told.1)),
             disk,
@@ -187,7 +189,7 @@ impl ServerHost {
             signals,
             vars: self.env.clone(),
         };
-        let world = machine.world(seed);
+        let world = machine.world_in(&self.cwd, seed);
         let http =
             Arc::new(Watched::new(world.http, self.observed.clone(), self.transcript.clone()));
         World { http, ..world }

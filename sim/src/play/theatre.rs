@@ -21,7 +21,7 @@ use super::transcript::Transcript;
 use super::{CHECKER, OBSERVER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::hosts::{self, Hosts, LATENCY_MAX, LATENCY_MIN, now};
-use crate::machine::{self, HOME, PROJECT, SplitMix, Traffic, VirtualClock, current_job};
+use crate::machine::{self, HOME, SplitMix, Traffic, VirtualClock, current_job};
 use crate::model::{self, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
@@ -59,7 +59,7 @@ impl Theatre {
             Disk::new(move || nexus3::world::Clock::now(&clock))
         };
         let empty = Item::Dir { mode: 0o755 };
-        disk.put(PROJECT.as_ref(), empty).expect("an empty disk takes a directory");
+        disk.put(&scenario.cwd, empty).expect("an empty disk takes a directory");
         // Logs may be lost, and are written at every turn.
         disk.set_unimportant(&Path::new(HOME).join("logs"));
         files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");

@@ -14,6 +14,7 @@ const MACHINE: &str = "machine";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lane {
+    /// An agent's first, and those that it got later.
     pub name: String,
     pub kind: LaneKind,
     /// How many ancestors an agent has.
@@ -117,7 +118,13 @@ impl Lanes {
         if self.agent(agent).is_some() {
             return;
         }
+        let place = self.lanes.len();
         self.add(LaneKind::Agent, agent, depth);
+        for (later, _) in family.renamed.iter().filter(|(_, first)| first == agent) {
+            self.places.entry((LaneKind::Agent, later.clone())).or_insert(place);
+            let name = &mut self.lanes[place].name;
+            *name = format!("{name} → {later}");
+        }
         for child in family.ids.iter().filter(|id| family.parent(id) == Some(agent)) {
             self.add_family(child, depth + 1, family);
         }
@@ -133,6 +140,8 @@ pub fn uses_machine(tool: &str) -> bool {
 #[derive(Debug, Default)]
 struct Family {
     ids: Vec<String>,
+    /// Names that agents got later, each with the first one.
+    renamed: Vec<(String, String)>,
     parents: BTreeMap<String, String>,
 }
 
@@ -141,6 +150,9 @@ impl Family {
         let mut family = Self::default();
         for event in events {
             let Some(agent) = &event.agent_id else { continue };
+            if let What::AgentUpdated { previous_agent_id: Some(before), .. } = &event.what {
+                family.rename(before.as_str(), agent.as_str());
+            }
             family.meet(agent.as_str());
             let parent = match &event.what {
                 What::AgentCreated { parent_agent_id }
@@ -149,7 +161,8 @@ impl Family {
                 _ => None,
             };
             if let Some(parent) = parent.filter(|parent| *parent != agent) {
-                family.parents.entry(agent.to_string()).or_insert_with(|| parent.to_string());
+                let (agent, parent) = (family.first(agent.as_str()), family.first(parent.as_str()));
+                family.parents.entry(agent).or_insert(parent);
             }
         }
         for moment in moments {
@@ -161,9 +174,24 @@ impl Family {
     }
 
     fn meet(&mut self, agent: &str) {
-        if !self.ids.iter().any(|id| id == agent) {
-            self.ids.push(agent.to_owned());
+        let agent = self.first(agent);
+        if !self.ids.contains(&agent) {
+            self.ids.push(agent);
         }
+    }
+
+    /// An agent gets another name. One that somebody had before stays that one's.
+    fn rename(&mut self, before: &str, now: &str) {
+        self.meet(before);
+        if self.first(now) == now && !self.ids.iter().any(|id| id == now) {
+            self.renamed.push((now.to_owned(), self.first(before)));
+        }
+    }
+
+    /// The first name of an agent.
+    fn first(&self, agent: &str) -> String {
+        let renamed = self.renamed.iter().find(|(later, _)| later == agent);
+        renamed.map_or_else(|| agent.to_owned(), |(_, first)| first.clone())
     }
 
     /// The parent, where it is an agent that is known.

@@ -49,6 +49,28 @@ fn children_stand_beside_their_parents_whenever_they_came() {
 }
 
 #[test]
+fn an_agent_that_gets_another_name_keeps_its_lane() {
+    let id = |id: &str| Some(AgentId::parse(id).unwrap());
+    let renamed = What::AgentUpdated {
+        parent_agent_id: None,
+        changed: serde_json::Map::new(),
+        previous_agent_id: id("a"),
+    };
+    let journal = vec![
+        event("a", 1, 1, What::AgentCreated { parent_agent_id: None }),
+        event("b", 2, 2, What::AgentCreated { parent_agent_id: id("a") }),
+        event("scout", 3, 3, renamed),
+        event("c", 4, 4, What::AgentCreated { parent_agent_id: id("scout") }),
+        event("scout", 5, 5, What::AgentDestroyed { parent_agent_id: None }),
+    ];
+    let told = told(&Story { moments: Vec::new(), journal });
+    let lanes: Vec<(&str, usize)> =
+        told.lanes.iter().map(|lane| (lane.name.as_str(), lane.depth)).collect();
+    assert_eq!(lanes, [(SERVER, 0), ("a → scout", 0), ("b", 1), ("c", 1)]);
+    assert_eq!(told.items.iter().filter(|item| item.lane == 1).count(), 3);
+}
+
+#[test]
 fn a_turn_that_is_interrupted_takes_its_tools_along() {
     let ended = Ended { reason: "crash".to_owned(), error: None, partial: String::new() };
     let started = What::TurnStarted {

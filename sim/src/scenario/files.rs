@@ -70,7 +70,7 @@ pub(super) fn read(parent: &Place<'_>, key: &str, forms: FilesForm) -> Files {
     files
 }
 
-fn is_plain(path: &Path) -> bool {
+pub(super) fn is_plain(path: &Path) -> bool {
     let mut components = path.components();
     let rebuilt: PathBuf = path.components().collect();
     components.next() == Some(Component::RootDir)

@@ -42,6 +42,8 @@ pub(super) struct ScenarioForm {
     /// Flags of `nexus3 serve`.
     #[serde(default)]
     pub(super) serve: Vec<ServeFlag>,
+    /// The server's working directory, in `/project`. Default: `/project` itself.
+    pub(super) cwd: Option<String>,
     /// The server's environment variables. What a provider takes its key from, and whatever ends in
     /// `_KEY`, `_TOKEN`, `_SECRET` or `_CANARY`, is a secret, which must not turn up anywhere.
     #[serde(default)]
@@ -50,7 +52,7 @@ pub(super) struct ScenarioForm {
     #[serde(default)]
     #[schemars(with = "Option<Config>")]
     pub(super) config: Map<String, Value>,
-    /// What exists at the start, by absolute path. `/project` is the server's working directory.
+    /// What exists at the start, by absolute path. `/project` is there anyhow.
     #[serde(default)]
     pub(super) files: FilesForm,
     /// What models answer. Entries are used in order for the requests they match.

@@ -18,6 +18,7 @@ mod first; // a file to start from
 mod document; // a file for those who change it
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use document::{Document, DocumentError};
@@ -42,6 +43,8 @@ use form::{ExpectForm, ProgramForm, RunForm, ScenarioForm, TakesForm};
 use place::{Place, Problems};
 use shape::Shape;
 
+use crate::machine::PROJECT;
+
 /// The host that runs the server.
 pub const SERVER: &str = "server";
 /// The host that plays the models.
@@ -62,6 +65,8 @@ pub struct Scenario {
     pub lane: Lane,
     pub judge: Judge,
     pub serve: Vec<ServeFlag>,
+    /// Where the server is started.
+    pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
     /// As the file has it; [`Scenario::config_json`] is what the server reads.
     pub config: Map<String, Value>,
@@ -287,6 +292,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         lane: form.lane,
         judge: form.judge,
         serve: form.serve,
+        cwd: cwd(root, form.cwd),
         env: form.env,
         config: form.config,
         files: files::read(root, "files", form.files),
@@ -296,6 +302,15 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         faults,
         expect: expect(root, form.expect),
     })
+}
+
+fn cwd(root: &Place<'_>, given: Option<String>) -> PathBuf {
+    let cwd = PathBuf::from(given.unwrap_or_else(|| PROJECT.to_owned()));
+    if !files::is_plain(&cwd) || !cwd.starts_with(PROJECT) {
+        let hint = format!("write it like \"{PROJECT}/tools\"");
+        root.refuse_at("cwd", &format!("expected a directory in {PROJECT}"), &hint);
+    }
+    cwd
 }
 
 fn check_models(root: &Place<'_>, entries: &[Entry]) {

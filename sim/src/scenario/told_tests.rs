@@ -141,6 +141,15 @@ s.toml:11:8: files."/h": expected exactly one of `text`, `base64`, `dir`, `symli
 }
 
 #[test]
+fn the_server_works_in_the_project() {
+    for cwd in ["/a", "project", "/project/../a"] {
+        let expected = "s.toml:3:7: cwd: expected a directory in /project\n  \
+                        hint: write it like \"/project/tools\"\n";
+        assert_eq!(told(&format!("cwd = \"{cwd}\"\n")), expected);
+    }
+}
+
+#[test]
 fn what_the_server_will_refuse_is_told_at_its_place() {
     let text = r#"[config]
 max_tool_iterations = 0

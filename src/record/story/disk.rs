@@ -181,6 +181,9 @@ fn file(path: &Path, found: &Found, state: &FileState, hidden: &Hidden) -> File 
         Found::Link(target) => File::Symlink { symlink: hidden.path(target) },
         Found::Content(content) => match str::from_utf8(content) {
             Ok(text) => File::text(hidden.text(text), of_file),
+            Err(_) if hidden.has_key(content) => {
+                File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX), mode: of_file }
+            }
             Err(_) => File::Base64 { base64: base64(content), mode: of_file },
         },
         Found::File if path.ends_with(CONFIGURATION) => File::text("{}".to_owned(), of_file),

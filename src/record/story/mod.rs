@@ -22,7 +22,7 @@ use self::earlier::Earlier;
 use self::order::Order;
 use self::runs::Runs;
 use super::Setting;
-use super::hidden::Hidden;
+use super::hidden::{Hidden, PROJECT};
 use super::note::{Call, Event, Meaning, Note, What};
 use super::text::{Text, table};
 use crate::provider::script::Time;
@@ -172,6 +172,9 @@ impl Story {
         if !self.flags.is_empty() {
             text.value("serve", &self.flags.clone().into());
         }
+        if hidden.cwd != PROJECT {
+            text.value("cwd", &hidden.cwd.clone().into());
+        }
         text.table("config", &table(&self.config));
         let mut files = self.disk.first.clone();
         files.extend(self.earlier.files());
@@ -190,7 +193,8 @@ impl Story {
             let ignored = json!({ "invariant": "ceiling", "reason": reason });
             text.table("expect", &table(&json!({ "ignore": [ignored] })));
         }
-        text.into_string()
+        // Whatever stands where nobody thought of it: names of agents and clients, for one.
+        hidden.keys(&text.into_string())
     }
 
     fn about(&self) -> String {
