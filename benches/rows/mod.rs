@@ -3,6 +3,7 @@
 
 mod agents; // create and destroy
 mod busy; // calls while agents are busy
+mod echo; // keys at the terminal
 mod events; // chunks to subscribers
 mod later; // what cannot be measured yet
 mod memory; // resident sizes
@@ -24,7 +25,7 @@ use crate::child::Target;
 use crate::load::{Connection, Request, rpc};
 use crate::measure::Row;
 
-pub(crate) const NAMES: [&str; 25] = [
+pub(crate) const NAMES: [&str; 26] = [
     "small-rpc",
     "history",
     "list-1000",
@@ -48,6 +49,7 @@ pub(crate) const NAMES: [&str; 25] = [
     "sim-turns",
     "sim-crash",
     "p99-under-load",
+    "key-echo",
     "scenarios",
     "cold-build",
 ];
@@ -74,6 +76,7 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "sim-quiet" => simulation::quiet(bench).await,
         "sim-turns" => simulation::turns(bench).await,
         "p99-under-load" => busy::p99_under_load(bench).await,
+        "key-echo" => echo::key_echo(bench).await,
         "scenarios" => simulation::scenarios().await,
         later => match later::row(later) {
             Some(row) => Ok(vec![row]),

@@ -7,11 +7,13 @@ pub const TYPED_KEPT_MAX: usize = 1000;
 /// Of one input; what is pasted beyond it is left out.
 pub const TYPED_BYTES_MAX: usize = 256 * 1024;
 /// The part of an answer that is not finished yet; a longer one is printed in pieces.
-pub const OPEN_BLOCK_BYTES_MAX: usize = 8 * 1024;
+pub const OPEN_BLOCK_BYTES_MAX: usize = 2 * 1024;
 /// Lines that wait to be printed; at more, a frame is due at once.
-pub const FINISHED_PENDING_MAX: usize = 2000;
+pub const FINISHED_PENDING_MAX: usize = 500;
 /// Events that are taken one after another before somebody else has a turn.
-pub const EVENTS_AT_ONCE_MAX: usize = 64;
+pub const EVENTS_AT_ONCE_MAX: usize = 16;
+/// Of an answer, taken at once.
+pub const TEXT_AT_ONCE_BYTES_MAX: usize = 1024;
 /// What was said before, shown to those who come.
 pub const MESSAGES_ON_ATTACH: u64 = 12;
 /// Of one earlier message, in lines.

@@ -9,7 +9,7 @@ use crate::client::{ClientError, Detection, Events, NexusClient};
 use crate::event::{Event, Seq, What};
 use crate::id::AgentId;
 use crate::limits::CLIENT_REOPEN_AFTER;
-use crate::limits::terminal::EVENTS_AT_ONCE_MAX;
+use crate::limits::terminal::{EVENTS_AT_ONCE_MAX, TEXT_AT_ONCE_BYTES_MAX};
 
 #[derive(Debug)]
 pub enum Heard {
@@ -75,7 +75,9 @@ impl Follower {
                 Some(Ok(event)) => {
                     let stops = matches!(event.what, What::ServerStopping {});
                     self.heard(&event);
-                    self.tell(Heard::Event(Box::new(event))).await?;
+                    for piece in pieces(event) {
+                        self.tell(Heard::Event(Box::new(piece))).await?;
+                    }
                     if stops {
                         self.wait_for_server().await?;
                         self.events = self.client.events(Some(&self.agent), Some(self.after));
@@ -83,7 +85,7 @@ impl Follower {
                 }
                 Some(Err(ClientError::Refused { error, .. })) => why = Some(error.message),
                 Some(Err(error)) => {
-                    self.tell(Heard::Lost(error.to_string())).await?;
+                    self.tell(Heard::Lost(told(&error).to_owned())).await?;
                     self.wait_for_server().await?;
                 }
                 None => return self.tell(Heard::Over(why)).await,
@@ -112,5 +114,53 @@ impl Follower {
                 return self.tell(Heard::Back).await;
             }
         }
+    }
+}
+
+/// A reader that fell behind gets much text at once; in pieces it keeps nobody from typing.
+fn pieces(event: Event) -> Vec<Event> {
+    let What::ContentChunk { text, offset } = &event.what else {
+        return vec![event];
+    };
+    let (mut pieces, mut rest, mut offset) = (Vec::new(), text.as_str(), *offset);
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(TEXT_AT_ONCE_BYTES_MAX));
+        let what = What::ContentChunk { text: piece.to_owned(), offset };
+        pieces.push(Event { what, ..event.clone() });
+        offset += piece.chars().count();
+        rest = after;
+    }
+    pieces
+}
+
+/// Why a stream was lost, in words of our own.
+fn told(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::NoServer { .. } => "nobody answers",
+        ClientError::Timeout { .. } => "it is silent for too long",
+        ClientError::Protocol { .. } => "the connection broke",
+        ClientError::Refused { .. } | ClientError::Rpc { .. } => "it refuses",
+        ClientError::Unnamed => "a message has no name",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn much_text_comes_in_pieces_that_make_the_same() {
+        let agent = AgentId::parse("scout").unwrap();
+        let at = "2026-01-01T00:00:00Z".parse().unwrap();
+        let text = "grüße ".repeat(TEXT_AT_ONCE_BYTES_MAX);
+        let chunk = What::ContentChunk { text: text.clone(), offset: 7 };
+        let (mut said, mut next) = (String::new(), 7);
+        for piece in pieces(Event::new(&agent, at, chunk)) {
+            let What::ContentChunk { text, offset } = piece.what else { panic!("it is text") };
+            assert!(offset == next && text.len() <= TEXT_AT_ONCE_BYTES_MAX);
+            next += text.chars().count();
+            said.push_str(&text);
+        }
+        assert_eq!(said, text);
     }
 }

@@ -132,9 +132,12 @@ impl Core {
                 turn.doing = Doing::Waiting(told.clone());
                 self.note(Tone::Bad, &format!("  · {told}"));
             }
-            What::BatchHalted(_) => self.note(Tone::Dim, "  · the calls after it are left out"),
+            What::BatchHalted(batch) if batch.tools.len() > 1 => {
+                self.note(Tone::Dim, "  · the calls after it are left out");
+            }
             // The stream gives snapshots as chunks. The others were looked at before.
             What::BatchStarted(_)
+            | What::BatchHalted(_)
             | What::BatchCompleted(_)
             | What::TurnSnapshot { .. }
             | What::AgentCreated { .. }
