@@ -90,6 +90,7 @@ fn stops_or_starts(scenario: &Scenario) -> Option<usize> {
         | Action::Watch(_)
         | Action::Unwatch
         | Action::Confirm(_)
+        | Action::Type(_)
         | Action::Raw(_)
         | Action::Disconnect
         | Action::Sleep(_)

@@ -1,6 +1,9 @@
 //! A client of a scenario: a host of its own that plays the calls it is given, each with the real
 //! client library, and tells how each went. Its event streams are played by `streams`.
 
+mod raw;
+mod typing;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,21 +16,20 @@ use nexus3::rpc::wire::ErrorObject;
 use nexus3::world::Net;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
+use self::typing::Booth;
 use super::confirming;
 use super::observed::Observed;
 use super::story::{Happening, How};
 use super::streams::Streamer;
 use super::transcript::{Transcript, shortened, shown};
-use crate::scenario::{Call, Confirm, Pace, Raw, Token, Watch};
+use crate::scenario::{Call, Confirm, Pace, Raw, Token, Typing, Watch};
 
 /// How long raw bytes wait for an answer that does not come.
 const RAW_ANSWER_MAX: Duration = Duration::from_mins(2);
-const RAW_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The header that makes a call an agent's.
 const AS_AGENT: &str = "x-nexus-agent";
 
@@ -86,6 +88,8 @@ pub enum Work {
     Confirm(Confirm),
     Raw(Raw),
     Watch(Watch),
+    /// At a terminal.
+    Type(Typing),
 }
 
 /// How a job ended.
@@ -116,7 +120,7 @@ impl Desk {
     pub fn play(&self, job: Job) {
         let mut state = self.state();
         let kind = match job.work {
-            Work::Call(_) | Work::Confirm(_) | Work::Raw(_) => Kind::Exchange,
+            Work::Call(_) | Work::Confirm(_) | Work::Raw(_) | Work::Type(_) => Kind::Exchange,
             Work::Watch(_) => Kind::Stream,
         };
         state.open.insert(job.id, kind);
@@ -236,13 +240,19 @@ impl Client {
     /// Plays a client until its host ends.
     pub async fn live(self) {
         let (mut jobs, mut streams) = (JoinSet::new(), JoinSet::new());
+        let mut booth = None;
         loop {
             tokio::select! {
                 biased;
                 Some(ended) = jobs.join_next() => assert_no_panic(&ended),
                 Some(ended) = streams.join_next() => assert_no_panic(&ended),
                 order = self.desk.next() => match order {
-                    Order::Play(job) => self.start(*job, &mut jobs, &mut streams),
+                    Order::Play(job) => {
+                        if let Work::Type(typing) = &job.work {
+                            self.sit_down(&job, typing, &mut booth, &mut streams);
+                        }
+                        self.start(*job, booth.as_ref(), &mut jobs, &mut streams);
+                    }
                     Order::Disconnect => {
                         jobs.shutdown().await;
                         streams.shutdown().await;
@@ -262,7 +272,13 @@ impl Client {
         }
     }
 
-    fn start(&self, job: Job, jobs: &mut JoinSet<()>, streams: &mut JoinSet<()>) {
+    fn start(
+        &self,
+        job: Job,
+        booth: Option<&Booth>,
+        jobs: &mut JoinSet<()>,
+        streams: &mut JoinSet<()>,
+    ) {
         let player = Player {
             name: self.name.clone(),
             net: Arc::clone(&self.net),
@@ -289,6 +305,13 @@ impl Client {
                 let streamer = Streamer { name, net, now, transcript, observed, desk };
                 streams.spawn(async move { streamer.watch(&job, &watch).await });
             }
+            Work::Type(typing) => match booth.cloned() {
+                Some(booth) => {
+                    let seat = self.seat();
+                    jobs.spawn(async move { desk.finish(job.id, booth.play(seat, typing).await) });
+                }
+                None => desk.finish(job.id, Done::Unanswered),
+            },
         }
     }
 
@@ -370,11 +393,11 @@ impl Player {
         done
     }
 
-    async fn raw(&self, job: &Job, raw: &Raw) -> Done {
+    async fn raw(&self, job: &Job, sent: &Raw) -> Done {
         // The token is another one with every seed, and a secret.
         let bytes = match &job.token {
-            Some(token) => raw.bytes.replace(token.expose_secret(), "${token}"),
-            None => raw.bytes.clone(),
+            Some(token) => sent.bytes.replace(token.expose_secret(), "${token}"),
+            None => sent.bytes.clone(),
         };
         self.note_begin(job, &format!("→ raw {}", shown(&bytes)), || Happening::Called {
             job: job.id,
@@ -384,11 +407,11 @@ impl Player {
         });
         let done = match timeout(
             RAW_ANSWER_MAX,
-            exchange(self.net.as_ref(), job.server, &raw.bytes),
+            raw::exchange(self.net.as_ref(), job.server, &sent.bytes),
         )
         .await
         {
-            Ok(Ok(answer)) => read_raw(&answer),
+            Ok(Ok(answer)) => raw::read_raw(&answer),
             Ok(Err(_)) | Err(_) => Done::Unanswered,
         };
         self.note_end(job, &done);
@@ -460,40 +483,4 @@ pub fn answered(job: &Job, done: &Done) -> Happening {
         | Done::Disconnected => (How::Bad, told(done)),
     };
     Happening::Answered { job: job.id, how, text }
-}
-
-/// Sends bytes as they are and reads one answer, or what there is until the end.
-async fn exchange(net: &dyn Net, server: SocketAddr, bytes: &str) -> std::io::Result<Vec<u8>> {
-    let mut stream = net.connect(server).await?;
-    stream.write_all(bytes.as_bytes()).await?;
-    let mut answer = Vec::new();
-    let mut piece = vec![0; 16 * 1024];
-    while !is_whole(&answer) && answer.len() < RAW_BYTES_MAX {
-        match stream.read(&mut piece).await {
-            Ok(0) | Err(_) => break,
-            Ok(count) => answer.extend_from_slice(&piece[..count]),
-        }
-    }
-    Ok(answer)
-}
-
-/// Whether a head and as many bytes as it announces are there.
-fn is_whole(answer: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(answer);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return false;
-    };
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    // An answer without a length (204, 304) is its head.
-    body.len() >= length.unwrap_or(0)
-}
-
-fn read_raw(answer: &[u8]) -> Done {
-    let text = String::from_utf8_lossy(answer);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text.as_ref(), ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Done::RawAnswer { status, body: body.to_owned() }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::client::{Done, Job, JobId, Work};
 use super::expect;
 pub use super::made::{Made, Sending, Told};
+use super::made::{maybe_ended, renamed};
 use super::observed::Answer;
 use super::stage::Stage;
 use crate::scenario::{Action, Call, Ground, SERVER, Scenario, Step, Substitution, Token, When};
@@ -235,6 +236,10 @@ impl<'a> Director<'a> {
                 self.play(index, step, token, Work::Raw(raw.clone()), stage);
                 Until::JobsEnd
             }
+            Action::Type(typing) => {
+                self.play(index, step, token, Work::Type(typing.clone()), stage);
+                Until::JobsEnd
+            }
             Action::Watch(watch) => {
                 let token = shown_token(&watch.token, token);
                 self.play(index, step, token, Work::Watch(watch.clone()), stage);
@@ -319,6 +324,13 @@ impl<'a> Director<'a> {
                 self.raw.push(raw.bytes.clone());
                 None
             }
+            Action::Type(typing) => {
+                self.calls.extend(typing.sends().map(|call| {
+                    let ended = Some(made);
+                    Made { call, server_start, at: made, ended, answer: None }
+                }));
+                None
+            }
             _ => None,
         };
         self.jobs.insert(id, Playing { step: index, action, server_start, made, call });
@@ -349,6 +361,9 @@ impl<'a> Director<'a> {
             Action::Watch(watch) => expect::watch(watch, done),
             Action::Confirm(confirm) if *done == Done::Unanswered => {
                 vec![format!("no {} waited for a confirmation", confirm.tool)]
+            }
+            Action::Type(typing) if *done == Done::Unanswered => {
+                vec![format!("nobody sees {:?}", typing.sees.as_deref().unwrap_or_default())]
             }
             _ => Vec::new(),
         };
@@ -448,6 +463,8 @@ fn needs_server(action: &Action) -> bool {
         | Action::Stop(_)
         | Action::Watch(_)
         | Action::Confirm(_) => true,
+        // Whoever sits at a terminal types on while the server is away.
+        Action::Type(typing) => typing.agent.is_some(),
         Action::Unwatch
         | Action::Disconnect
         | Action::Sleep(_)
@@ -469,27 +486,5 @@ fn label(index: usize, step: &Step) -> String {
     match &step.name {
         Some(name) => format!("step {} `{name}`", index + 1),
         None => format!("step {}", index + 1),
-    }
-}
-
-/// The agent that a call may have ended which nobody answered: another may have come from its session.
-fn maybe_ended(call: &Call) -> Option<&str> {
-    let params = call.params.as_ref()?;
-    let is_it = match call.method.as_str() {
-        "destroy_agent" => true,
-        "load_session" => params.get("overwrite") == Some(&Value::Bool(true)),
-        _ => false,
-    };
-    let id = params.get("agent_id").or_else(|| params.get("session_name"))?;
-    id.as_str().filter(|_| is_it)
-}
-
-/// The id that an agent may have given up for another.
-fn renamed(call: &Call) -> Option<&str> {
-    let named = |name: &str| call.params.as_ref()?.get(name)?.as_str();
-    match call.method.as_str() {
-        "save_session" => named("agent_id").filter(|id| id.starts_with('.')),
-        "rename_session" => named("old_name"),
-        _ => None,
     }
 }

@@ -44,3 +44,25 @@ pub enum Told {
     /// Its connection was cut, or it left.
     Nothing,
 }
+
+/// The agent that a call may have ended which nobody answered: another may have come from its session.
+pub fn maybe_ended(call: &Call) -> Option<&str> {
+    let params = call.params.as_ref()?;
+    let is_it = match call.method.as_str() {
+        "destroy_agent" => true,
+        "load_session" => params.get("overwrite") == Some(&Value::Bool(true)),
+        _ => false,
+    };
+    let id = params.get("agent_id").or_else(|| params.get("session_name"))?;
+    id.as_str().filter(|_| is_it)
+}
+
+/// The id that an agent may have given up for another.
+pub fn renamed(call: &Call) -> Option<&str> {
+    let named = |name: &str| call.params.as_ref()?.get(name)?.as_str();
+    match call.method.as_str() {
+        "save_session" => named("agent_id").filter(|id| id.starts_with('.')),
+        "rename_session" => named("old_name"),
+        _ => None,
+    }
+}

@@ -199,6 +199,8 @@ pub(super) struct StepForm {
     pub(super) confirm: Option<ConfirmForm>,
     /// Sends these bytes.
     pub(super) raw: Option<String>,
+    /// Opens a terminal, types into it and looks at its screen.
+    pub(super) terminal: Option<TerminalForm>,
     /// Closes all connections of the client.
     pub(super) disconnect: Option<Yes>,
     /// Waits.
@@ -249,6 +251,20 @@ pub(super) enum PaceForm {
     Never,
     #[serde(untagged)]
     Time(Time),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Terminal")]
+pub(super) struct TerminalForm {
+    /// Opens a terminal on this agent. Default: types into the one that is open.
+    pub(super) agent: Option<String>,
+    /// The text that is typed; a newline is Enter.
+    pub(super) types: Option<String>,
+    /// The key that is pressed then: enter, esc, tab, up, down, ctrl-c and others.
+    pub(super) key: Option<String>,
+    /// What is waited for on the screen: what was printed since the last step, or stands at its foot.
+    pub(super) sees: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -29,8 +29,8 @@ pub use matching::{Mismatch, REGEX_PREFIX, matches};
 pub use nexus3::config::Problem;
 pub use schema::schema;
 pub use step::{
-    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token, Watch,
-    When,
+    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token,
+    Typing, Watch, When,
 };
 pub use substitution::{BUILT_IN, Substitution, UnknownName};
 

@@ -7,11 +7,12 @@ use nexus3::choice::Choice;
 use nexus3::config::words::{nearest, quoted};
 use nexus3::provider::script::Time;
 use nexus3::rpc::method::{Method, Scope};
+use nexus3::terminal::key::Key;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::form::{AfterForm, ConfirmForm, PaceForm, StepForm, TokenForm, WatchForm};
+use super::form::{AfterForm, ConfirmForm, PaceForm, StepForm, TerminalForm, TokenForm, WatchForm};
 use super::place::Place;
 use super::{Files, ServeFlag, files, names};
 
@@ -62,6 +63,8 @@ pub enum Action {
     Unwatch,
     Confirm(Confirm),
     Raw(Raw),
+    /// At a terminal.
+    Type(Typing),
     Disconnect,
     Sleep(Time),
     Stop(Signal),
@@ -144,6 +147,43 @@ pub struct Raw {
     pub expect_body: Option<Value>,
 }
 
+/// What somebody does at a terminal, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Typing {
+    /// Opens one on this agent; the one before is left.
+    pub agent: Option<String>,
+    /// A newline is Enter.
+    pub types: Option<String>,
+    /// By its name.
+    pub key: Option<String>,
+    /// Looks until this is on the screen.
+    pub sees: Option<String>,
+}
+
+impl Typing {
+    pub fn keys(&self) -> Vec<Key> {
+        let text = self.types.as_deref().unwrap_or_default();
+        let keys = text.chars().map(|c| if c == '\n' { Key::Enter } else { Key::Char(c) });
+        keys.chain(self.key.as_deref().and_then(Key::named)).collect()
+    }
+
+    /// The message that may come of it, to whomever the terminal follows.
+    pub fn sends(&self) -> Option<Call> {
+        let content = self.types.as_deref()?.trim_end();
+        let params = Map::from_iter([("content".to_owned(), Value::from(content))]);
+        Some(Call {
+            method: Method::Send.name().to_owned(),
+            agent: None,
+            params: Some(params),
+            headers: BTreeMap::new(),
+            token: Token::Server,
+            expect: None,
+            expect_http: None,
+            save: BTreeMap::new(),
+        })
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Signal {
     #[serde(rename = "SIGTERM")]
@@ -175,6 +215,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
     ("unwatch", &[]),
     ("confirm", &["headers", "token", "expect", "expect_error", "background"]),
     ("raw", &["expect_http", "expect_body", "background"]),
+    ("terminal", &[]),
     ("disconnect", &[]),
     ("sleep", &[]),
     ("stop", &[]),
@@ -283,6 +324,13 @@ fn read_action(place: &Place<'_>, form: StepForm) -> Action {
     }
     if form.confirm.is_some() {
         return Action::Confirm(confirm(place, form));
+    }
+    if let Some(TerminalForm { agent, types, key, sees }) = form.terminal {
+        if let Some(name) = key.as_deref().filter(|name| Key::named(name).is_none()) {
+            let hint = "write it like enter, esc, tab, up or ctrl-c";
+            place.refuse_at("terminal", &format!("there is no key {}", quoted(name)), hint);
+        }
+        return Action::Type(Typing { agent, types, key, sees });
     }
     if let Some(bytes) = form.raw {
         let (expect_http, expect_body) = (form.expect_http, form.expect_body);

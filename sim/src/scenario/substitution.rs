@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Action, Call, CallExpect, Confirm, FileSpec, Files, Raw, Step, Token, Watch};
+use super::{Action, Call, CallExpect, Confirm, FileSpec, Files, Raw, Step, Token, Typing, Watch};
 
 /// Names that every run has: the client's last event, the server's token, the count of `repeat`.
 pub const BUILT_IN: [&str; 3] = ["seq", "token", "n"];
@@ -74,6 +74,12 @@ impl Substitution {
                 expect_body: expect_body.as_ref().map(|body| self.value(body)).transpose()?,
             }),
             Action::Files(files) => Action::Files(self.files(files)?),
+            Action::Type(Typing { agent, types, key, sees }) => Action::Type(Typing {
+                agent: self.optional(agent.as_ref())?,
+                types: self.optional(types.as_ref())?,
+                key: key.clone(),
+                sees: self.optional(sees.as_ref())?,
+            }),
             Action::Unwatch
             | Action::Disconnect
             | Action::Sleep(_)

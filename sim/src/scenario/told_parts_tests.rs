@@ -32,7 +32,7 @@ expect_error = {}
 save = { a = "" }
 "#;
     let expected = r#"s.toml:3:1: step[0]: this step does nothing
-  hint: give it one of call, watch, unwatch, confirm, raw, disconnect, sleep, stop, start, files
+  hint: give it one of call, watch, unwatch, confirm, raw, terminal, disconnect, sleep, stop, start, files
 s.toml:5:1: step[1]: `call` and `sleep` are both given
   hint: make two steps of it
 s.toml:10:1: step[2].params: does not belong to `sleep`
