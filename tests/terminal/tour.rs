@@ -49,6 +49,10 @@ fn tour(size: (u16, u16)) -> Vec<(&'static str, String)> {
     seen.push(("5 resumed", person.sees_text("notes · demo")));
     person.types("/quit\r");
     assert!(person.leaves().0.success());
+    let mut person = begins(home.path(), &[], size);
+    seen.push(("6 lobby", person.sees_text("Esc leaves")));
+    person.types("\x1b");
+    assert!(person.leaves().0.success());
     seen
 }
 
