@@ -22,22 +22,34 @@ pub struct Painter {
     columns: u16,
     /// What stands there now.
     shown: Option<Foot>,
+    state: State,
+}
+
+/// Whether what was drawn still stands as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Whole,
+    /// The terminal has another size: it may have broken rows, or lost those at its end.
+    Torn,
 }
 
 impl Painter {
     pub fn new(colours: Colours, columns: u16) -> Self {
-        Self { colours, columns, shown: None }
+        Self { colours, columns, shown: None, state: State::Whole }
     }
 
     pub fn resized(&mut self, columns: u16) {
         self.columns = columns;
+        self.state = State::Torn;
     }
 
     /// Prints what is finished above the foot. Nothing where nothing changed.
     pub fn paint(&mut self, finished: &[Line], foot: &Foot) -> Vec<u8> {
-        if finished.is_empty() && self.shown.as_ref() == Some(foot) {
+        let whole = self.state == State::Whole;
+        if whole && finished.is_empty() && self.shown.as_ref() == Some(foot) {
             return Vec::new();
         }
+        self.state = State::Whole;
         let mut out = Vec::new();
         let bytes = &mut out;
         let written = queue!(bytes, BeginSynchronizedUpdate, Hide);
@@ -180,6 +192,9 @@ mod tests {
         let same = foot(&["› "], (0, 2));
         let first = painter.paint(&[], &same);
         assert!(!String::from_utf8_lossy(&first).contains("\x1b[2m"), "no colours were wanted");
+        assert_eq!(painter.paint(&[], &same), b"");
+        painter.resized(30);
+        assert!(!painter.paint(&[], &same).is_empty(), "another size may have torn it");
         assert_eq!(painter.paint(&[], &same), b"");
     }
 }
