@@ -1,9 +1,10 @@
 //! A key at the terminal while an answer floods it: how long until it is seen.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ const LINES_EACH: usize = 10;
 const COLUMNS: u16 = 80;
 const ROWS: u16 = 24;
 const PATIENCE: Duration = Duration::from_mins(1);
+/// For a p99 that means something.
+const KEYS_MIN: usize = 200;
+const ANSWERS_MAX: usize = 30;
 /// Somebody who types fast.
 const BETWEEN_KEYS: Duration = Duration::from_millis(20);
 const PROMPT: &str = ".1 › ";
@@ -37,7 +41,9 @@ pub(crate) async fn key_echo(_: &Bench) -> anyhow::Result<Vec<Row>> {
 }
 
 fn measured() -> anyhow::Result<Vec<Duration>> {
-    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let private = Permissions::from_mode(0o700);
+    let home =
+        tempfile::Builder::new().permissions(private).tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let script = home.path().join("flood.toml");
     std::fs::write(&script, flood())?;
     let provider = json!({"type": "script", "script": script, "models": {"m": {"id": "m"}}});
@@ -48,9 +54,23 @@ fn measured() -> anyhow::Result<Vec<Duration>> {
     command.args(["--fresh", "--port", &port, "--home"]).arg(home.path()).env("TERM", "xterm");
     let mut person = Person::at(&mut command)?;
     person.sees(|screen| screen.contains("tokens"))?;
-    person.types("Go\r")?;
-    person.sees(|screen| screen.contains("Esc cancels"))?;
-    let (mut waits, mut typed) = (Vec::new(), String::new());
+    let mut waits = Vec::new();
+    for _ in 0..ANSWERS_MAX {
+        person.types("\x15Go\r")?;
+        person.sees(|screen| screen.contains("Esc cancels"))?;
+        typed_meanwhile(&mut person, &mut waits)?;
+        person.sees(|screen| screen.contains(&LINES.to_string()))?;
+        if waits.len() >= KEYS_MIN {
+            break;
+        }
+    }
+    ensure!(waits.len() >= KEYS_MIN, "the answers were too short: {} keys", waits.len());
+    Ok(waits)
+}
+
+/// Types while the answer comes, and takes the time until each key is seen.
+fn typed_meanwhile(person: &mut Person, waits: &mut Vec<Duration>) -> anyhow::Result<()> {
+    let mut typed = String::new();
     while person.sees(|_| true)?.contains("Esc cancels") {
         typed.push('x');
         let begun = Instant::now();
@@ -65,9 +85,7 @@ fn measured() -> anyhow::Result<Vec<Duration>> {
             typed.clear();
         }
     }
-    person.sees(|screen| screen.contains(&LINES.to_string()))?;
-    ensure!(waits.len() >= 20, "the answer was too short: {} keys", waits.len());
-    Ok(waits)
+    Ok(())
 }
 
 /// A model that says very much at once.
@@ -77,7 +95,7 @@ fn flood() -> String {
         format!("\"{}\"", lines.collect::<String>())
     };
     let pieces: Vec<String> = (1..=LINES).step_by(LINES_EACH).map(piece).collect();
-    format!("[[model]]\nsays = [{}]\n", pieces.join(",\n"))
+    format!("[[model]]\ntimes = {ANSWERS_MAX}\nsays = [{}]\n", pieces.join(",\n"))
 }
 
 /// Somebody at a terminal.
