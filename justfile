@@ -56,6 +56,10 @@ planted *NAMES:
 browser: build-sim
     .ci/browser
 
+# Runs agents against MCP servers that others wrote, and our server under a client of others; installs them.
+interop:
+    .ci/interop
+
 # Keeps the transcripts of good runs as snapshots: `just bless scenarios/x.toml`.
 bless *ARGS: build-sim
     {{nexus3-sim}} run --bless {{ARGS}}

@@ -18,17 +18,23 @@ pub enum Choice {
     AllowDir,
     /// This call, and the same program in the same directory.
     AllowExecCwd,
+    /// This call, and every later one of the same tool of an MCP server.
+    AllowTool,
+    /// This call, and every later one of any tool of the same MCP server.
+    AllowServer,
     Deny,
     /// Nobody answered in time. Never offered.
     TimeoutDeny,
 }
 
 impl Choice {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::AllowOnce,
         Self::AllowFile,
         Self::AllowDir,
         Self::AllowExecCwd,
+        Self::AllowTool,
+        Self::AllowServer,
         Self::Deny,
         Self::TimeoutDeny,
     ];
@@ -39,6 +45,8 @@ impl Choice {
             Self::AllowFile => "allow_file",
             Self::AllowDir => "allow_dir",
             Self::AllowExecCwd => "allow_exec_cwd",
+            Self::AllowTool => "allow_tool",
+            Self::AllowServer => "allow_server",
             Self::Deny => "deny",
             Self::TimeoutDeny => "timeout_deny",
         }
@@ -47,7 +55,12 @@ impl Choice {
     /// Whether the call may run.
     pub fn allows(self) -> bool {
         match self {
-            Self::AllowOnce | Self::AllowFile | Self::AllowDir | Self::AllowExecCwd => true,
+            Self::AllowOnce
+            | Self::AllowFile
+            | Self::AllowDir
+            | Self::AllowExecCwd
+            | Self::AllowTool
+            | Self::AllowServer => true,
             Self::Deny | Self::TimeoutDeny => false,
         }
     }

@@ -152,6 +152,17 @@ pub enum What {
         tool_id: String,
         name: String,
     },
+    /// How far a running call is, by the words of the MCP server that runs it.
+    ToolProgress {
+        tool_id: String,
+        name: String,
+        progress: f64,
+        /// What `progress` is at the end, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// The running turn's text so far.
     TurnSnapshot {
         text: String,
@@ -257,6 +268,7 @@ impl What {
             Self::ThinkingStarted {} => "thinking_started",
             Self::ThinkingEnded { .. } => "thinking_ended",
             Self::ToolDetected { .. } => "tool_detected",
+            Self::ToolProgress { .. } => "tool_progress",
             Self::TurnSnapshot { .. } => "turn_snapshot",
             Self::StreamGap { .. } => "stream_gap",
             Self::ServerStopping {} => "server_stopping",
@@ -289,6 +301,7 @@ impl What {
             | Self::ThinkingStarted {}
             | Self::ThinkingEnded { .. }
             | Self::ToolDetected { .. }
+            | Self::ToolProgress { .. }
             | Self::TurnSnapshot { .. }
             | Self::StreamGap { .. }
             | Self::ServerStopping {} => false,

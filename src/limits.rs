@@ -1,9 +1,12 @@
 //! Every bound of the server, in one place. A full queue, a long body or a slow peer meets one of
 //! these numbers and gets a clear answer; what a configuration may change has its default here.
 
+mod mcp;
 pub mod terminal;
 
 use std::time::Duration;
+
+pub use mcp::*;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;

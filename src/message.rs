@@ -2,6 +2,7 @@
 //! Pure: when a message may be appended is for `agent::turn` to say; what must be true of all of them
 //! together is checked here.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -69,8 +70,8 @@ pub struct ToolCall {
 /// A tool as a model sees it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolDefinition {
-    pub name: &'static str,
-    pub description: &'static str,
+    pub name: Cow<'static, str>,
+    pub description: Cow<'static, str>,
     pub parameters: Parameters,
 }
 

@@ -10,7 +10,7 @@ use jsonschema::Validator;
 use nexus3::choice::Choice;
 use nexus3::client::NexusClient;
 use nexus3::code::{Code, ErrorObject};
-use nexus3::config::Config;
+use nexus3::config::{Config, McpServer, McpServerForm};
 use nexus3::event::{AskedTool, Batch, BatchTool, Ended, Event, What};
 use nexus3::id::{AgentId, ConfirmId, RequestId};
 use nexus3::message::Usage;
@@ -83,6 +83,11 @@ fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
         ("clone_session", None, json!({"src_session": "kept", "dest_session": "twin"})),
         ("rename_session", None, json!({"old_name": "twin", "new_name": "double"})),
         ("delete_session", None, json!({"session_name": "double"})),
+        ("mcp_list_servers", None, json!({})),
+        ("mcp_connect", None, json!({"name": "other", "config": {"command": "/nowhere/at/all"}})),
+        ("mcp_connect", None, json!({"name": "m"})),
+        ("mcp_disconnect", None, json!({"name": "m"})),
+        ("mcp_status", None, json!({"name": "m"})),
         ("prune_sessions", None, json!({"older_than_days": 30, "dry_run": true})),
         ("rpc.discover", None, json!({})),
         ("destroy_agent", None, json!({"agent_id": "a", "cascade": false})),
@@ -94,7 +99,12 @@ fn samples() -> Vec<(&'static str, Option<&'static str>, Value)> {
 
 async fn start() -> Running {
     let world = real::world().expect("a test runs in a runtime");
-    Running::start(world, Config::default(), Yolo::Refused).await
+    let config: McpServerForm = serde_json::from_value(json!({"command": "/nowhere/at/all"}))
+        .expect("it is an entry of mcp.json");
+    let server = McpServer::of(config, None).expect("it can be tried");
+    let mcp_servers = [("m".to_owned(), server)].into();
+    let config = Config { mcp_servers, ..Config::default() };
+    Running::start(world, config, Yolo::Refused).await
 }
 
 async fn document(client: &NexusClient) -> Value {
@@ -217,7 +227,14 @@ async fn a_schema_refuses_what_is_no_result() {
     assert!(server.token_path.starts_with(server.home.path()));
 }
 
-/// An event of every type.
+/// Of a call that has not ended yet.
+fn progress() -> What {
+    let (tool_id, name) = ("t".to_owned(), "mcp__files__read".to_owned());
+    let (progress, total, message) = (1.0, Some(2.0), Some("half".to_owned()));
+    What::ToolProgress { tool_id, name, progress, total, message }
+}
+
+/// An event of every other type.
 fn events() -> Vec<What> {
     let text = str::to_owned;
     let batch = || Batch {
@@ -300,7 +317,7 @@ async fn every_event_is_as_its_schema_says() {
     let (agent, request) = (AgentId::parse("a"), RequestId::parse("r"));
     let (agent, request) = (agent.expect("well formed"), request.expect("well formed"));
     let mut told = BTreeSet::new();
-    for what in events() {
+    for what in events().into_iter().chain([progress()]) {
         let (name, durable) = (what.name(), what.is_durable());
         let plain = Event::new(&agent, at, what);
         let seq = durable.then_some(7);

@@ -18,6 +18,7 @@ pub mod shrink; // the smallest scenario that still fails
 pub mod load; // many turns, through as many layers as wanted
 pub mod hosts; // hosts, and a network or pipes between them
 pub mod model; // models that say what is scripted
+pub mod mcp; // MCP servers that say what is scripted
 pub mod machine; // the seams of one simulated machine
 pub mod disk; // a disk that loses what was not synced
 pub mod pipes; // sockets without a network

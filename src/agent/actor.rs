@@ -72,6 +72,7 @@ pub struct Agent {
     pub(super) id: AgentId,
     pub(super) model: Model,
     pub(super) preamble: Arc<Preamble>,
+    pub(super) tools_seen: Option<u64>,
     pub(super) permissions: Arc<Permissions>,
     pub(super) shown: Arc<Shown>,
     pub(super) shared: Arc<Shared>,
@@ -152,6 +153,7 @@ impl Agent {
         let agent = Self {
             model,
             preamble,
+            tools_seen: None,
             compacting: None,
             outbox: Outbox::new(shared.store.clone()),
             workplace: shared.workplace(&id, &permissions),

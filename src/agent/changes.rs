@@ -79,7 +79,8 @@ impl Agent {
     /// Does everything from now on with these, which are on record.
     pub(super) fn take_permissions(&mut self, permissions: Arc<Permissions>) {
         let Preamble { system, path, .. } = self.preamble.as_ref();
-        let tools = self.shared.tools.definitions(&permissions);
+        self.tools_seen = Some(self.shared.tools.generation());
+        let tools = self.shared.tools.shown(&permissions, &self.workplace);
         let preamble = Preamble::new(Arc::clone(system), path.clone(), tools);
         self.preamble = Arc::new(preamble);
         self.shown = Arc::new(Shown::of(&self.facts, &permissions));
@@ -162,8 +163,24 @@ impl Agent {
         self.running.is_some() || self.compacting.is_some() || self.outbox.holds_turn()
     }
 
+    /// Shows the model what MCP servers offer at this moment.
+    pub(super) fn look_at_tools(&mut self) {
+        let generation = self.shared.tools.generation();
+        if self.tools_seen.replace(generation) == Some(generation) {
+            return;
+        }
+        let tools = self.shared.tools.shown(&self.permissions, &self.workplace);
+        if *tools != *self.preamble.tools {
+            let Preamble { system, path, .. } = self.preamble.as_ref();
+            let preamble = Preamble::new(Arc::clone(system), path.clone(), tools);
+            self.preamble = Arc::new(preamble);
+            self.publish();
+        }
+    }
+
     /// The next request to the model, as far as it does not depend on what fits.
-    pub(super) fn draft(&self) -> Draft {
+    pub(super) fn draft(&mut self) -> Draft {
+        self.look_at_tools();
         Draft {
             agent: self.id.clone(),
             model: self.model.clone(),

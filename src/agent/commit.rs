@@ -103,7 +103,8 @@ impl Agent {
             Work::Decide { index, verdict } => self.on_input(Input::Decided { index, verdict }),
             Work::Run { index, call, permit } => {
                 let place = self.place_of_work();
-                let run = work::run_tool(Arc::clone(&shared), place, index, (call, permit));
+                let (shared_too, to) = (Arc::clone(&shared), reports.clone());
+                let run = work::run_tool(shared_too, place, index, (call, permit), to);
                 self.tasks.spawn(work::report(shared, reports, run));
                 self.on_input(Input::ToolStarted { index });
             }

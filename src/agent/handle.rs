@@ -29,12 +29,14 @@ use crate::policy::budget::Exceeded;
 use crate::policy::{Decision, Permissions};
 use crate::provider::Model;
 use crate::store::{ConfirmationRecord, StoreError};
+use crate::tool::mcp::{Guest, WorkplaceNumber};
 
 #[derive(Clone)]
 pub struct AgentHandle(Arc<Inner>);
 
 struct Inner {
     facts: Arc<Facts>,
+    workplace: Option<WorkplaceNumber>,
     shared: Arc<Shared>,
     inbox: mpsc::Sender<Ask>,
     status: Arc<ArcSwap<Status>>,
@@ -225,10 +227,10 @@ impl AgentHandle {
         let facts = Arc::new(facts);
         let (sender, inbox) = mpsc::channel(INBOX_MAX);
         let agent = Agent::new(Arc::clone(&facts), kit, past, Arc::clone(&shared), inbox);
-        let status = agent.published();
+        let (status, workplace) = (agent.published(), agent.workplace.guest().map(Guest::number));
         tokio::spawn(agent.run());
         let entry = ArcSwapOption::empty();
-        let inner = Inner { facts, shared, inbox: sender, status, entry };
+        let inner = Inner { facts, workplace, shared, inbox: sender, status, entry };
         Self(Arc::new(inner))
     }
 
@@ -244,6 +246,11 @@ impl AgentHandle {
     /// What the agent is called now.
     pub fn id(&self) -> AgentId {
         self.0.status.load().id.clone()
+    }
+
+    /// Where its tools work, as MCP servers know it.
+    pub fn workplace(&self) -> Option<WorkplaceNumber> {
+        self.0.workplace
     }
 
     /// What the agent may do now.

@@ -51,8 +51,9 @@ impl Preamble {
 /// By what an agent can be given anew.
 impl PartialEq for Preamble {
     fn eq(&self, other: &Self) -> bool {
-        let names =
-            |preamble: &Self| preamble.tools.iter().map(|tool| tool.name).collect::<Vec<_>>();
+        let names = |preamble: &Self| {
+            preamble.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()
+        };
         self.system == other.system && self.path == other.path && names(self) == names(other)
     }
 }

@@ -82,7 +82,7 @@ impl Encoding {
     }
 
     pub fn tool(self, tool: &ToolDefinition) -> u64 {
-        self.text(tool.name) + self.text(tool.description) + self.text(tool.parameters.text())
+        self.text(&tool.name) + self.text(&tool.description) + self.text(tool.parameters.text())
     }
 
     fn table(self) -> &'static CoreBPE {

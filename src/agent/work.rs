@@ -18,11 +18,12 @@ use super::prepare::{charge, prepare};
 use super::spending::Meter;
 use super::turn::{Answer, Input, ToolResult};
 use crate::event::What;
+use crate::limits::MCP_PROGRESS_WAITING_MAX;
 use crate::message::{Message, ToolCall, Usage};
 use crate::policy::{Permissions, Permit};
 use crate::provider::{ModelEvent, ModelStream, ProviderError};
-use crate::tool::Waits;
 use crate::tool::workplace::Workplace;
+use crate::tool::{Progress, Tell, ToolOutput, Waits};
 use crate::world::Use;
 
 /// What a task has to say to its turn.
@@ -196,14 +197,38 @@ fn allowed(shared: &Shared, permissions: &Permissions, call: &ToolCall) -> Optio
     })
 }
 
+/// Runs a call, and passes on what it tells meanwhile.
+async fn telling(
+    run: impl Future<Output = ToolOutput>,
+    mut told: mpsc::Receiver<Progress>,
+    (call, to): (&ToolCall, &mpsc::Sender<Report>),
+) -> ToolOutput {
+    tokio::pin!(run);
+    loop {
+        tokio::select! {
+            // What was told before the end is heard before it.
+            biased;
+            Some(Progress { progress, total, message }) = told.recv() => {
+                let (tool_id, name) = (call.id.clone(), call.name.clone());
+                let what = What::ToolProgress { tool_id, name, progress, total, message };
+                let _ = to.send(Report::Live(what)).await;
+            }
+            output = &mut run => return output,
+        }
+    }
+}
+
 pub async fn run_tool(
     shared: Arc<Shared>,
     (permissions, workplace): (Arc<Permissions>, Arc<Workplace>),
     index: usize,
     (call, permit): (ToolCall, Permit),
+    to: mpsc::Sender<Report>,
 ) -> Input {
     let allowed = allowed(&shared, &permissions, &call);
-    let run = shared.tools.run(&call, &permissions, &workplace, permit);
+    let (tell, told) = mpsc::channel(MCP_PROGRESS_WAITING_MAX);
+    let run = shared.tools.run_telling(&call, &permissions, &workplace, (permit, Tell::to(tell)));
+    let run = telling(run, told, (&call, &to));
     let ended = match allowed {
         Some(allowed) => tokio::time::timeout(allowed, run).await.map_err(|_| allowed),
         None => Ok(run.await),

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::config::LookedAt;
+use super::doctor_mcp::of_mcp;
 use super::{Failed, config, home, output};
 use crate::causes;
 use crate::client::{Detection, NexusClient};
@@ -45,11 +46,15 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn fine(check: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn fine(check: &'static str, message: impl Into<String>) -> Self {
         Self { check, ok: true, message: message.into(), hint: None }
     }
 
-    fn wrong(check: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn wrong(
+        check: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
         Self { check, ok: false, message: message.into(), hint: Some(hint.into()) }
     }
 }
@@ -85,6 +90,7 @@ pub async fn examine(
         Ok(loaded) => {
             findings.extend(of_config(&loaded));
             findings.extend(of_providers(world, &loaded.config).await);
+            findings.extend(of_mcp(world, &loaded.config));
             findings.push(of_port(world, &loaded.config).await);
         }
         Err(error) => findings.push(Finding::wrong(
@@ -206,7 +212,9 @@ fn of_config(loaded: &Loaded) -> Vec<Finding> {
             Notice::NoTrust { .. } => {
                 Finding::wrong("trust", notice.to_string(), "then look at `nexus3 trust --list`")
             }
-            Notice::UnknownVariable { .. } | Notice::Unreadable { .. } => {
+            Notice::UnknownVariable { .. }
+            | Notice::Unreadable { .. }
+            | Notice::UnusableServer { .. } => {
                 Finding::wrong("configuration", notice.to_string(), "mend it, or remove it")
             }
         })

@@ -12,10 +12,12 @@ mod config;
 mod connection;
 mod conversation;
 pub mod doctor;
+mod doctor_mcp;
 mod init;
 mod inside;
 mod interactive;
 mod layout;
+mod mcp;
 mod output;
 mod perm;
 mod rpc;
@@ -91,6 +93,7 @@ enum Command {
     Config(config::Arguments),
     Init(init::Arguments),
     Doctor(doctor::Arguments),
+    Mcp(mcp::Arguments),
     Completions(shell::Completions),
     Man(shell::Man),
     /// Started by the server for each program of its agents, by nobody else.
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         | Command::Connect(_)
         | Command::Serve(_)
         | Command::Run(_)
+        | Command::Mcp(_)
         | Command::Sessions(_) => Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -190,6 +194,7 @@ async fn run(command: Command) -> Result<(), Failed> {
         Command::Connect(connect) => return Box::pin(connect.run(&world)).await,
         // It takes every interrupt itself: what it has made has to go.
         Command::Run(arguments) => return Box::pin(arguments.run(&world)).await,
+        Command::Mcp(arguments) => return Box::pin(arguments.run(&world)).await,
         Command::Trust(arguments) => return Ok(trust::run(&world, &arguments)?),
         Command::Config(arguments) => return Ok(config::run(&world, &arguments)?),
         Command::Init(arguments) => return Ok(init::run(&world, &arguments)?),

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::output::Hint;
 use super::{home, output};
 use crate::config::words::shell_word;
-use crate::config::{self, Mcp, Project, Standing, Trusted};
+use crate::config::{self, Project, Standing, Trusted};
 use crate::home::Home;
 use crate::world::World;
 
@@ -71,7 +71,7 @@ fn trust(world: &World, home: &Path, given: &Path, arguments: &Arguments) -> any
     Home::prepare(world.fs.as_ref(), home)?;
     let hash = project.hash.clone();
     Trusted::change(world, home, |trusted| trusted.directories.insert(name.to_owned(), hash))?;
-    let mcp = project.mcp == Mcp::Offered;
+    let mcp = project.mcp.is_some();
     if arguments.json {
         output::json(&json!({"directory": name, "hash": project.hash, "keys": keys, "mcp": mcp}));
         return Ok(());

@@ -117,6 +117,7 @@ impl View {
             What::TurnQueued { .. }
             | What::TurnSnapshot { .. }
             | What::ToolDetected { .. }
+            | What::ToolProgress { .. }
             | What::BatchStarted(_)
             | What::BatchCompleted(_)
             | What::ServerStopping {} => String::new(),

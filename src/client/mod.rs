@@ -11,6 +11,7 @@ mod detect;
 mod events;
 mod following;
 mod in_process;
+mod mcp;
 mod methods;
 mod sending;
 mod sessions;

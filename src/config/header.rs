@@ -37,6 +37,8 @@ impl PartialEq for HeaderText {
     }
 }
 
+impl Eq for HeaderText {}
+
 impl Serialize for HeaderText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(HIDDEN)

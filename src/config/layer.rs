@@ -1,15 +1,18 @@
 //! The layers of a configuration, from what is built in to the command line's flags, and what they
 //! are together. Files and variables come from the world; what they mean is for the readers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::load::Read;
-use super::project::{Mcp, Project};
+use super::project::{MCP_FILE, Project};
 use super::shown::{Origins, Shown};
 use super::trust::{Standing, Trusted, reason};
 use super::words::{shell_word, shown_key};
-use super::{Config, ConfigError, Source, environment, load, project};
+use super::{
+    Config, ConfigError, McpConfigError, McpServer, Source, environment, load, mcp, project,
+};
 use crate::world::{Fs, World};
 
 /// One of the texts that a configuration is made of.
@@ -58,6 +61,12 @@ pub enum Notice {
         path: PathBuf,
         reason: String,
     },
+    /// An MCP server that cannot be connected to as it is written.
+    UnusableServer {
+        path: PathBuf,
+        name: String,
+        error: McpConfigError,
+    },
     /// Nobody is trusted, because the list cannot be used.
     NoTrust {
         reason: String,
@@ -86,6 +95,14 @@ impl fmt::Display for Notice {
             }
             Self::Unreadable { path, reason } => {
                 write!(f, "ignored {}: {reason}", shell_word(path))
+            }
+            Self::UnusableServer { path, name, error } => {
+                write!(
+                    f,
+                    "ignored the MCP server {} of {}: {error}",
+                    shown_key(name),
+                    shell_word(path)
+                )
             }
             Self::NoTrust { reason } => write!(f, "no project is trusted: {reason}"),
         }
@@ -144,14 +161,15 @@ pub fn gather(
         source: Source { name: name.to_owned(), text: value },
         form: Form::Value { keys: keys.iter().map(|&key| key.to_owned()).collect() },
     }));
-    let Read { config, merged, screened } = load::read(&layers)?;
+    let Read { mut config, merged, screened } = load::read(&layers)?;
+    config.mcp_servers = servers(world.fs.as_ref(), home, &projects, &mut notices);
     for ((project, standing), layer) in projects.into_iter().zip(layer_of) {
         let screened = screened.iter().find(|screened| Some(screened.layer) == layer);
         let mut what: Vec<_> = screened
             .into_iter()
             .flat_map(|screened| screened.keys.iter().map(|key| format!("`{key}`")))
             .collect();
-        if standing != Standing::Trusted && project.mcp == Mcp::Offered {
+        if standing != Standing::Trusted && project.mcp.is_some() {
             what.push("mcp.json".to_owned());
         }
         if !what.is_empty() {
@@ -159,6 +177,47 @@ pub fn gather(
         }
     }
     Ok(Loaded { config, notices, origins: Origins { layers, merged } })
+}
+
+/// The MCP servers of the home and of the projects that are trusted, the nearer over the farther.
+fn servers(
+    fs: &dyn Fs,
+    home: &Path,
+    projects: &[(Project, Standing)],
+    notices: &mut Vec<Notice>,
+) -> BTreeMap<String, McpServer> {
+    let path = home.join(MCP_FILE);
+    let own = match Source::read(fs, &path) {
+        Ok(source) => Some((source, None)),
+        Err(ConfigError::Missing { .. }) => None,
+        Err(error) => {
+            notices.push(Notice::Unreadable { path, reason: error.to_string() });
+            None
+        }
+    };
+    let trusted = projects.iter().filter(|(_, standing)| *standing == Standing::Trusted);
+    let theirs = trusted.filter_map(|(project, _)| {
+        let source = project.mcp.clone()?;
+        Some((source, Some(project.dir.as_path())))
+    });
+    let mut servers = BTreeMap::new();
+    for (source, base) in own.into_iter().chain(theirs) {
+        let path = PathBuf::from(&source.name);
+        let offered = mcp::read(&source, base).unwrap_or_else(|reason| {
+            notices.push(Notice::Unreadable { path: path.clone(), reason });
+            BTreeMap::new()
+        });
+        for (name, server) in offered {
+            match server {
+                Ok(server) => drop(servers.insert(name, server)),
+                Err(error) => {
+                    let path = path.clone();
+                    notices.push(Notice::UnusableServer { path, name, error });
+                }
+            }
+        }
+    }
+    servers
 }
 
 /// What the directories around the working directory bring along, the outermost first. The server's

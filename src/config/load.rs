@@ -112,6 +112,7 @@ fn config(mut root: Section<'_>) -> Config {
         server: section(&mut root, "server", server).unwrap_or_default(),
         storage: section(&mut root, "storage", storage).unwrap_or_default(),
         events: section(&mut root, "events", events).unwrap_or_default(),
+        mcp_servers: default.mcp_servers,
     };
     root.finish(&[]);
     config

@@ -190,6 +190,7 @@ fn full() -> Config {
         },
         storage: StorageConfig { sync: SyncMode::Normal },
         events: EventsConfig { retain: RetainConfig { per_agent: 5, days: 2 } },
+        mcp_servers: BTreeMap::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod keys;
 mod layer;
 mod lineage;
 mod load;
+mod mcp;
 mod problem;
 mod project;
 mod providers;
@@ -31,8 +32,9 @@ pub use header::HeaderText;
 pub use layer::{Flag, Loaded, Notice, base, gather};
 pub use lineage::{BuiltIn, Lineage, LineageError};
 pub use load::{load, needing_trust};
+pub use mcp::{McpConfigError, McpServer, McpServerForm, check_name};
 pub use problem::{ConfigError, Problem};
-pub use project::{Mcp, Project, Unreadable, directories};
+pub use project::{Project, Unreadable, directories};
 pub use shown::Shown;
 pub use source::{Position, Source, position};
 pub use trust::{Standing, TrustError, Trusted};
@@ -74,6 +76,9 @@ pub struct Config {
     pub server: ServerConfig,
     pub storage: StorageConfig,
     pub events: EventsConfig,
+    /// Those of `mcp.json`, by name; no key of this file.
+    #[serde(skip)]
+    pub mcp_servers: BTreeMap<String, McpServer>,
 }
 
 impl Default for Config {
@@ -93,6 +98,7 @@ impl Default for Config {
             server: ServerConfig::default(),
             storage: StorageConfig::default(),
             events: EventsConfig::default(),
+            mcp_servers: BTreeMap::new(),
         }
     }
 }

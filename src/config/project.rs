@@ -14,7 +14,7 @@ use crate::world::{Access, Dir, Fs};
 
 pub const FOLDER: &str = ".nexus3";
 pub const CONFIG_FILE: &str = "config.json";
-const MCP_FILE: &str = "mcp.json";
+pub const MCP_FILE: &str = "mcp.json";
 
 /// The directories from `cwd` up to the root of its repository; `cwd` alone where it is in none.
 pub fn directories<'a>(fs: &dyn Fs, cwd: &'a Path) -> Vec<&'a Path> {
@@ -32,16 +32,10 @@ pub struct Project {
     /// Without links.
     pub dir: PathBuf,
     pub config: Option<Source>,
-    pub mcp: Mcp,
+    /// The MCP servers that it offers, as its file has them.
+    pub mcp: Option<Source>,
     /// Of everything that has to be trusted.
     pub hash: String,
-}
-
-/// Whether a project has MCP servers to offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mcp {
-    Offered,
-    Nothing,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,10 +60,12 @@ impl Project {
             return Ok(None);
         }
         let hash = hash([&config, &mcp]);
-        let path = dir.join(FOLDER).join(CONFIG_FILE);
-        let config = config.map(|bytes| Source::of(&path, bytes)).transpose();
-        let config = config.map_err(|error| unreadable(CONFIG_FILE, io::Error::other(error)))?;
-        let mcp = if mcp.is_some() { Mcp::Offered } else { Mcp::Nothing };
+        let text = |name: &str, bytes: Option<Vec<u8>>| {
+            let path = dir.join(FOLDER).join(name);
+            let text = bytes.map(|bytes| Source::of(&path, bytes)).transpose();
+            text.map_err(|error| unreadable(name, io::Error::other(error)))
+        };
+        let (config, mcp) = (text(CONFIG_FILE, config)?, text(MCP_FILE, mcp)?);
         Ok(Some(Self { dir: dir.to_owned(), config, mcp, hash }))
     }
 }

@@ -97,6 +97,7 @@ pub(super) fn note(event: &Event) -> Option<String> {
         | What::ThinkingStarted {}
         | What::ThinkingEnded { .. }
         | What::ToolDetected { .. }
+        | What::ToolProgress { .. }
         | What::TurnSnapshot { .. }
         | What::StreamGap { .. }
         | What::ServerStopping {} => return None,

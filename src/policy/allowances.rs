@@ -19,7 +19,9 @@ pub struct Allowances {
     pub write_directories: BTreeSet<PathBuf>,
     /// By program, the directories in which it may be run.
     pub exec_directories: BTreeMap<String, BTreeSet<PathBuf>>,
+    /// MCP servers of which it may call every tool.
     pub mcp_servers: BTreeSet<String>,
+    /// Tools of MCP servers, as models know them.
     pub mcp_tools: BTreeSet<String>,
 }
 
@@ -49,6 +51,9 @@ impl Allowances {
         match subject {
             Subject::Program { name, directory } => self.cover_program(name, directory),
             Subject::Writes(paths) => paths.iter().all(|path| self.cover_write(path)),
+            Subject::Mcp { server, tool } => {
+                self.mcp_servers.contains(server) || self.mcp_tools.contains(tool)
+            }
             Subject::Call | Subject::Shell { .. } => false,
         }
     }

@@ -18,6 +18,8 @@ pub enum Subject {
     Program { name: String, directory: PathBuf },
     /// A command line, which may be anything, so that no other is like it.
     Shell { directory: PathBuf },
+    /// A tool of an MCP server would be called, by the name that models know it by.
+    Mcp { server: String, tool: String },
 }
 
 impl Subject {
@@ -28,6 +30,9 @@ impl Subject {
                 &[Choice::AllowOnce, Choice::AllowFile, Choice::AllowDir, Choice::Deny]
             }
             Self::Program { .. } => &[Choice::AllowOnce, Choice::AllowExecCwd, Choice::Deny],
+            Self::Mcp { .. } => {
+                &[Choice::AllowOnce, Choice::AllowTool, Choice::AllowServer, Choice::Deny]
+            }
             Self::Shell { .. } | Self::Call => &[Choice::AllowOnce, Choice::Deny],
         }
     }
@@ -36,7 +41,7 @@ impl Subject {
     pub fn writes(&self) -> &[PathBuf] {
         match self {
             Self::Writes(paths) => paths,
-            Self::Call | Self::Program { .. } | Self::Shell { .. } => &[],
+            Self::Call | Self::Program { .. } | Self::Shell { .. } | Self::Mcp { .. } => &[],
         }
     }
 
@@ -44,7 +49,7 @@ impl Subject {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Program { directory, .. } | Self::Shell { directory } => Some(directory),
-            Self::Call | Self::Writes(_) => None,
+            Self::Call | Self::Writes(_) | Self::Mcp { .. } => None,
         }
     }
 
@@ -63,11 +68,19 @@ impl Subject {
                 let directories = allowed.exec_directories.entry(name.clone()).or_default();
                 directories.insert(directory.clone());
             }
+            (Choice::AllowTool, Self::Mcp { tool, .. }) => {
+                allowed.mcp_tools.insert(tool.clone());
+            }
+            (Choice::AllowServer, Self::Mcp { server, .. }) => {
+                allowed.mcp_servers.insert(server.clone());
+            }
             (
                 Choice::AllowOnce
                 | Choice::AllowFile
                 | Choice::AllowDir
                 | Choice::AllowExecCwd
+                | Choice::AllowTool
+                | Choice::AllowServer
                 | Choice::Deny
                 | Choice::TimeoutDeny,
                 _,

@@ -147,7 +147,9 @@ impl Presets {
         for preset in &self.presets {
             let named = preset.disabled_tools.iter().chain(preset.tool_timeouts.keys());
             let mut named = named.chain(preset.tool_roots.keys());
-            if let Some(tool) = named.find(|tool| !known.contains(&tool.as_str())) {
+            if let Some(tool) =
+                named.find(|tool| !known.contains(&tool.as_str()) && !tool.starts_with(OUTSIDE))
+            {
                 return Err(PolicyError::UnknownTool {
                     preset: preset.name.clone(),
                     tool: tool.clone(),
@@ -158,6 +160,9 @@ impl Presets {
         Ok(())
     }
 }
+
+/// How the names of tools begin that come and go with their MCP servers.
+const OUTSIDE: &str = "mcp__";
 
 fn find<'a>(presets: &'a [Arc<Preset>], name: &str) -> Result<&'a Arc<Preset>, PolicyError> {
     presets.iter().find(|preset| preset.name == name).ok_or_else(|| PolicyError::UnknownPreset {

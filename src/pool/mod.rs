@@ -56,6 +56,7 @@ use crate::provider::Models;
 use crate::session::Directory;
 use crate::store::{AgentNumber, Opened, Store};
 use crate::tool::Tools;
+use crate::tool::mcp::{Servers, WorkplaceNumber};
 use crate::world::{Fs, Use, World};
 
 #[derive(Debug)]
@@ -103,7 +104,9 @@ impl Pool {
         records: Records,
     ) -> Result<Arc<Self>, PolicyError> {
         let presets = Presets::new(&resolved(&config.permissions, world.fs.as_ref()))?;
-        let tools = Tools::new();
+        let servers = Servers::new(&world, config.network.reach(), ground.cwd.clone());
+        servers.start(&config.mcp_servers);
+        let tools = Tools::new().beside(servers);
         presets.check_tools(&tools.names().collect::<Vec<_>>())?;
         let closed = [&ground.home].into_iter().chain(&ground.blocked_paths);
         let closed = closed.map(|path| normal(Path::new("/"), path)).collect();
@@ -240,6 +243,19 @@ impl Pool {
                 retire(Retire::CancelTurn(CancelReason::Shutdown)).await;
             }
         }
+        self.mcp().close().await;
+    }
+
+    /// The MCP servers.
+    pub fn mcp(&self) -> &Servers {
+        self.shared.tools.servers().expect("a pool's tools stand beside its MCP servers")
+    }
+
+    /// The agent whose tools work there.
+    pub fn at_workplace(&self, number: WorkplaceNumber) -> Option<AgentId> {
+        let agents = self.list();
+        let agent = agents.into_iter().find(|listed| listed.agent.workplace() == Some(number));
+        agent.map(|listed| listed.agent.id())
     }
 
     /// Who uses the server.

@@ -18,6 +18,7 @@ use crate::policy::{
     Rights, Side, ceiling,
 };
 use crate::store::{Granted, Write};
+use crate::tool::mcp::is_outside;
 
 /// What is asked of an agent's permissions.
 #[derive(Clone, Debug)]
@@ -205,7 +206,7 @@ impl Pool {
         mut named: impl Iterator<Item = &'n String>,
     ) -> Result<(), CreateError> {
         let known: Vec<&str> = self.shared.tools.names().collect();
-        match named.find(|name| !known.contains(&name.as_str())) {
+        match named.find(|name| !known.contains(&name.as_str()) && !is_outside(name)) {
             None => Ok(()),
             Some(name) => {
                 let (name, mut known) = (name.clone(), known);

@@ -79,7 +79,7 @@ fn call(request: &ModelRequest, wish: &Wish<'_>) -> Answer {
     let tool = wish.tool;
     if !request.tools.iter().any(|known| known.name == tool) {
         let tool = quote(tool);
-        let names: Vec<&str> = request.tools.iter().map(|known| known.name).collect();
+        let names: Vec<&str> = request.tools.iter().map(|known| known.name.as_ref()).collect();
         return Answer::Text(if names.is_empty() {
             format!("There is no tool `{tool}`: this agent has no tools.")
         } else {

@@ -7,7 +7,11 @@ use crate::id::AgentId;
 use crate::message::{ToolCall, ToolDefinition, ToolMeta};
 
 fn request(messages: Vec<Message>) -> ModelRequest {
-    let tool = |name| ToolDefinition { name, description: "", parameters: json!({}).into() };
+    let tool = |name: &'static str| ToolDefinition {
+        name: name.into(),
+        description: "".into(),
+        parameters: json!({}).into(),
+    };
     ModelRequest {
         agent: AgentId::parse("main").unwrap(),
         model: "demo".to_owned(),

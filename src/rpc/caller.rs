@@ -126,6 +126,10 @@ fn tool_of(method: Method) -> Option<&'static str> {
         | Method::RenameSession
         | Method::DeleteSession
         | Method::PruneSessions
+        | Method::McpListServers
+        | Method::McpConnect
+        | Method::McpDisconnect
+        | Method::McpStatus
         | Method::ListSessions
         | Method::ShowSession
         | Method::LoadSession

@@ -13,6 +13,10 @@ use serde_json::Value;
 pub use super::confirmations::{
     ConfirmParams, ConfirmResult, ConfirmationEntry, ListConfirmationsResult,
 };
+pub use super::mcp::{
+    McpConnectParams, McpConnectResult, McpDisconnectResult, McpListServersResult, McpNameParams,
+    McpServerEntry, McpStatusResult,
+};
 pub use super::session_changes::{
     CloneSessionParams, CloneSessionResult, DeleteSessionParams, DeleteSessionResult,
     PruneSessionsParams, PruneSessionsResult, RenameSessionParams, RenameSessionResult,
@@ -148,6 +152,14 @@ methods! {
         "Removes a session's file, and its agent unless that runs.";
     PruneSessions "prune_sessions": Global, Counted, Refused, PruneSessionsParams => PruneSessionsResult,
         "Removes what is left of agents that are gone: their rows, events and logs.";
+    McpListServers "mcp_list_servers": Global, Counted, Refused, NoParams => McpListServersResult,
+        "Lists the MCP servers and the tools that they offer agents.";
+    McpConnect "mcp_connect": Global, Counted, Refused, McpConnectParams => McpConnectResult,
+        "Connects to an MCP server, for all agents or for one, until the server stops.";
+    McpDisconnect "mcp_disconnect": Global, Counted, Refused, McpNameParams => McpDisconnectResult,
+        "Ends the connection to an MCP server and everything it runs.";
+    McpStatus "mcp_status": Global, Counted, Refused, McpNameParams => McpStatusResult,
+        "Tells how an MCP server is, with the last lines of its error output.";
     ListSessions "list_sessions": Global, Counted, Refused, ListSessionsParams => ListSessionsResult,
         "Lists the sessions that can be loaded, newest first.";
     ShowSession "show_session": Global, Counted, Refused, ShowSessionParams => SessionFile,

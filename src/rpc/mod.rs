@@ -7,6 +7,7 @@ pub mod code;
 mod confirmations;
 mod global;
 mod load;
+mod mcp;
 pub mod method;
 pub mod openrpc;
 mod params;
@@ -290,6 +291,11 @@ impl Rpc {
             // Who notifies does not wait.
             params.insert("wait".to_owned(), false.into());
         }
+        if let Some(config) =
+            params.get_mut("config").filter(|_| request.method == Method::McpConnect.name())
+        {
+            *config = mcp::recorded(config.take());
+        }
         let by = (caller.client.as_str(), caller.agent.as_ref());
         Some(recorder.call(by, agent.map(AgentId::as_str), &request.method, params))
     }
@@ -334,6 +340,10 @@ impl Call<'_> {
             Method::CloneSession => raw(self.clone_session(params::read(method, given)?).await?),
             Method::RenameSession => raw(self.rename_session(params::read(method, given)?).await?),
             Method::DeleteSession => raw(self.delete_session(params::read(method, given)?).await?),
+            Method::McpListServers => raw(self.mcp_list_servers(params::read(method, given)?)),
+            Method::McpConnect => raw(self.mcp_connect(params::read(method, given)?).await?),
+            Method::McpDisconnect => raw(self.mcp_disconnect(params::read(method, given)?).await?),
+            Method::McpStatus => raw(self.mcp_status(params::read(method, given)?)?),
             Method::PruneSessions => raw(self.prune_sessions(params::read(method, given)?).await?),
             Method::ListSessions => raw(self.list_sessions(params::read(method, given)?).await?),
             Method::ShowSession => raw(self.show_session(params::read(method, given)?).await?),

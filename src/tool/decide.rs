@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::error::Given;
 use super::workplace::{Site, Workplace};
-use super::{Effect, Tool, Tools, UNCONFIRMED, Wanted, schema};
+use super::{Effect, Entry, Tool, Tools, UNCONFIRMED, Wanted};
 use crate::message::{ToolCall, ToolDefinition};
 use crate::policy::{Decision, Leave, PathRule, Permissions, Rule, Side, Subject};
 use crate::world::BoxFuture;
@@ -18,8 +18,8 @@ use crate::world::BoxFuture;
 const BETWEEN_ENDS: &str = " → ";
 
 /// A call that the rules about tools let through, with what its schema made of the arguments.
-pub(super) struct Admitted<'a> {
-    pub(super) tool: &'a Arc<dyn Tool>,
+pub(super) struct Admitted {
+    pub(super) tool: Arc<dyn Tool>,
     pub(super) arguments: Value,
     pub(super) leave: Leave,
 }
@@ -67,11 +67,12 @@ impl Tools {
         call: &ToolCall,
         permissions: &Permissions,
         workplace: &Workplace,
-    ) -> Result<Admitted<'_>, Decision> {
-        let (definition, tool) = self.enabled(&call.name, permissions)?;
-        let arguments = schema::fitting(definition, &call.arguments);
+    ) -> Result<Admitted, Decision> {
+        let (definition, tool) = self.enabled(&call.name, permissions, workplace)?;
+        let arguments = tool.fitting(&definition, &call.arguments);
         let arguments = arguments.map_err(|problem| Decision::deny(Rule::Schema, problem))?;
-        self.check_level(definition, tool.as_ref(), &arguments, permissions)?;
+        let at = (permissions, workplace);
+        self.check_level((&definition, tool.as_ref()), &arguments, at)?;
         tool.target(&arguments, workplace)?;
         let leave = tool.leave(&arguments, permissions);
         Ok(Admitted { tool, arguments, leave })
@@ -126,7 +127,7 @@ impl Tools {
         workplace: &Arc<Workplace>,
     ) -> Decision {
         let examined = match arguments {
-            None => self.at_all(name, permissions),
+            None => self.at_all(name, permissions, workplace),
             Some(arguments) => {
                 let call = ToolCall { id: String::new(), name: name.to_owned(), arguments };
                 match self.admit(&call, permissions, workplace) {
@@ -151,9 +152,15 @@ impl Tools {
         }
     }
 
-    fn at_all(&self, name: &str, permissions: &Permissions) -> Result<(Leave, Examined), Decision> {
-        let (definition, tool) = self.enabled(name, permissions)?;
-        self.check_level(definition, tool.as_ref(), &nothing(), permissions)?;
+    fn at_all(
+        &self,
+        name: &str,
+        permissions: &Permissions,
+        workplace: &Workplace,
+    ) -> Result<(Leave, Examined), Decision> {
+        let (definition, tool) = self.enabled(name, permissions, workplace)?;
+        let at = (permissions, workplace);
+        self.check_level((&definition, tool.as_ref()), &nothing(), at)?;
         Ok((tool.leave(&nothing(), permissions), Examined::of_call()))
     }
 
@@ -161,16 +168,15 @@ impl Tools {
         &self,
         name: &str,
         permissions: &Permissions,
-    ) -> Result<(&ToolDefinition, &Arc<dyn Tool>), Decision> {
-        let found = self.registered.iter().find(|(definition, _)| definition.name == name);
+        workplace: &Workplace,
+    ) -> Result<Entry, Decision> {
+        let ours = self.registered.iter().find(|(definition, _)| definition.name == name);
+        let theirs = || workplace.guest().and_then(|guest| guest.find(name));
+        let found = ours.cloned().or_else(theirs);
         match found {
-            Some((definition, tool))
-                if !permissions.rights().disabled_tools.contains(definition.name) =>
-            {
-                Ok((definition, tool))
-            }
+            Some(found) if !permissions.rights().disabled_tools.contains(name) => Ok(found),
             Some(_) | None => {
-                let known = self.known(permissions);
+                let known = self.known(permissions, workplace);
                 let problem = format!("Unknown tool: {name}. Tools you have: {known}.");
                 Err(Decision::deny(Rule::Exists, problem))
             }
@@ -179,22 +185,23 @@ impl Tools {
 
     fn check_level(
         &self,
-        definition: &ToolDefinition,
-        tool: &dyn Tool,
+        (definition, tool): (&ToolDefinition, &dyn Tool),
         arguments: &Value,
-        permissions: &Permissions,
+        (permissions, workplace): (&Permissions, &Workplace),
     ) -> Result<(), Decision> {
         if is_open(tool, permissions) && tool.leave(arguments, permissions) != Leave::Never {
             return Ok(());
         }
-        let (name, level, known) = (definition.name, permissions.level(), self.known(permissions));
+        let (name, level) = (&definition.name, permissions.level());
+        let known = self.known(permissions, workplace);
         let problem =
             format!("{name} is not for a {level} agent like you. Tools you have: {known}.");
         Err(Decision::deny(Rule::Level, problem))
     }
 
-    fn known(&self, permissions: &Permissions) -> String {
-        self.of(permissions).map(|(definition, _)| definition.name).collect::<Vec<_>>().join(", ")
+    fn known(&self, permissions: &Permissions, workplace: &Workplace) -> String {
+        let names = self.of(permissions, workplace).map(|(definition, _)| definition.name);
+        names.collect::<Vec<_>>().join(", ")
     }
 }
 

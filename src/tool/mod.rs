@@ -19,10 +19,12 @@ mod copy_file;
 mod rename;
 mod mkdir;
 mod programs; // exec, run_python, shell_UNSAFE, git
+pub mod mcp; // tools of MCP servers
 pub mod team; // nexus_create, nexus_send, nexus_status, nexus_cancel, nexus_destroy, nexus_shutdown
 mod sleep;
 mod echo;
 mod decide; // about one call
+mod progress; // how far one is
 mod change; // what tools that change files have in common
 pub mod edit; // what an edit makes of a content
 mod skipped; // what a search did not look at
@@ -46,7 +48,9 @@ use tokio::sync::Semaphore;
 pub use decide::Question;
 use decide::{Admitted, Examined};
 use error::FileError;
+use mcp::{Guest, Servers};
 pub use programs::asked_for;
+pub use progress::{Progress, Tell};
 use team::Membership;
 use workplace::{Site, Turns, Workplace};
 
@@ -99,6 +103,20 @@ trait Tool: Send + Sync {
         _workplace: &Arc<Workplace>,
     ) -> BoxFuture<'static, Result<Examined, Decision>> {
         Box::pin(std::future::ready(Ok(Examined::of_call())))
+    }
+    /// The arguments of a call as they fit the schema, or what is wrong with them.
+    fn fitting(&self, definition: &ToolDefinition, given: &Value) -> Result<Value, String> {
+        schema::fitting(definition, given)
+    }
+    /// [`Self::run`] for a tool that has something to tell before it ends.
+    fn run_telling(
+        &self,
+        arguments: Value,
+        workplace: &Arc<Workplace>,
+        permit: Permit,
+        _tell: Tell,
+    ) -> BoxFuture<'static, ToolOutput> {
+        self.run(arguments, workplace, permit)
     }
     /// Runs one call, whose arguments fit the schema and which nobody needs to confirm any more, as far
     /// as that goes by its leave. Dropping the future cancels it.
@@ -189,9 +207,14 @@ fn on_files<T: OnFiles>() -> Arc<dyn Tool> {
     Arc::new(FileTool::<T>(PhantomData))
 }
 
+/// A tool, and what models are told of it.
+type Entry = (ToolDefinition, Arc<dyn Tool>);
+
 /// All tools there are, in the order models see them.
 pub struct Tools {
-    registered: Vec<(ToolDefinition, Arc<dyn Tool>)>,
+    registered: Vec<Entry>,
+    /// Those that others run, where there are any.
+    servers: Option<Arc<Servers>>,
     /// Places for calls that use files. They share the threads of the blocking seam with the store,
     /// which must not have to wait for a hundred searches.
     file_jobs: Arc<Semaphore>,
@@ -242,30 +265,49 @@ impl Tools {
         ];
         Self {
             registered: tools.into_iter().map(|tool| (tool.definition(), tool)).collect(),
+            servers: None,
             file_jobs: Arc::new(Semaphore::new(FILE_JOBS_MAX)),
             changes: Arc::new(Semaphore::new(1)),
             programs: Arc::new(Semaphore::new(PROGRAMS_MAX)),
         }
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.registered.iter().map(|(definition, _)| definition.name)
+    /// The same, and what MCP servers offer.
+    #[must_use]
+    pub fn beside(self, servers: Servers) -> Self {
+        Self { servers: Some(Arc::new(servers)), ..self }
     }
 
-    /// The definitions of the tools that there are for an agent.
+    /// Of those that are ours.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.registered.iter().map(|(definition, _)| definition.name.as_ref())
+    }
+
+    /// The MCP servers, whose tools are offered beside ours.
+    pub fn servers(&self) -> Option<&Arc<Servers>> {
+        self.servers.as_ref()
+    }
+
+    /// Changes whenever [`Self::shown`] may, permissions aside.
+    pub fn generation(&self) -> u64 {
+        self.servers.as_ref().map_or(0, |servers| servers.generation())
+    }
+
+    /// The definitions of the tools of ours that there are for an agent.
     pub fn definitions(&self, permissions: &Permissions) -> Arc<[ToolDefinition]> {
-        self.of(permissions).map(|(definition, _)| definition.clone()).collect()
+        let open = self.registered.iter().filter(|entry| is_open(entry, permissions));
+        open.map(|(definition, _)| definition.clone()).collect()
     }
 
-    fn of(
-        &self,
-        permissions: &Permissions,
-    ) -> impl Iterator<Item = &(ToolDefinition, Arc<dyn Tool>)> {
-        self.registered.iter().filter(|(definition, tool)| {
-            decide::is_open(tool.as_ref(), permissions)
-                && tool.is_of_use(permissions)
-                && !permissions.rights().disabled_tools.contains(definition.name)
-        })
+    /// The definitions of all tools that there are for an agent at this moment.
+    pub fn shown(&self, permissions: &Permissions, workplace: &Workplace) -> Arc<[ToolDefinition]> {
+        self.of(permissions, workplace).map(|(definition, _)| definition).collect()
+    }
+
+    fn of(&self, permissions: &Permissions, workplace: &Workplace) -> impl Iterator<Item = Entry> {
+        let theirs = workplace.guest().map(Guest::tools).unwrap_or_default();
+        let all = self.registered.iter().cloned().chain(theirs);
+        all.filter(|entry| is_open(entry, permissions))
     }
 
     /// What a call waits for, by a tool that there is.
@@ -286,11 +328,11 @@ impl Tools {
             changes: self.changes.clone(),
             programs: self.programs.clone(),
         };
-        Arc::new(Workplace::new(world, turns, permissions, membership))
+        let guest = self.servers.as_ref().map(Guest::of);
+        Arc::new(Workplace::new(world, turns, permissions, (membership, guest)))
     }
 
-    /// Runs a call with what was confirmed of it, or says what is wrong with it in words that help the
-    /// model to do better.
+    /// [`Self::run_telling`] nobody.
     pub fn run(
         &self,
         call: &ToolCall,
@@ -298,16 +340,28 @@ impl Tools {
         workplace: &Arc<Workplace>,
         permit: Permit,
     ) -> BoxFuture<'static, ToolOutput> {
+        self.run_telling(call, permissions, workplace, (permit, Tell::nobody()))
+    }
+
+    /// Runs a call with what was confirmed of it, or says what is wrong with it in words that help the
+    /// model to do better.
+    pub fn run_telling(
+        &self,
+        call: &ToolCall,
+        permissions: &Permissions,
+        workplace: &Arc<Workplace>,
+        (permit, tell): (Permit, Tell),
+    ) -> BoxFuture<'static, ToolOutput> {
         let Admitted { tool, arguments, leave } = match self.admit(call, permissions, workplace) {
             Ok(admitted) => admitted,
             Err(decision) => return Box::pin(std::future::ready(Err(decision.reason))),
         };
         match (leave, permit) {
             (Leave::Free, permit) | (Leave::Confirm, permit @ Permit::Confirmed(_)) => {
-                tool.run(arguments, workplace, permit)
+                tool.run_telling(arguments, workplace, permit, tell)
             }
             (Leave::Confirm | Leave::Never, _) => {
-                let (tool, workplace) = (Arc::clone(tool), Arc::clone(workplace));
+                let workplace = Arc::clone(workplace);
                 let unconfirmed = decide::unconfirmed(&call.name);
                 Box::pin(async move {
                     let examined = tool.examine(arguments.clone(), &workplace).await;
@@ -317,11 +371,18 @@ impl Tools {
                     }
                     // Somebody allowed it for good, and what was looked at now is what runs.
                     let permit = Permit::Confirmed(Arc::new(examined.subject));
-                    tool.run(arguments, &workplace, permit).await
+                    tool.run_telling(arguments, &workplace, permit, tell).await
                 })
             }
         }
     }
+}
+
+/// Whether a tool exists for an agent with these permissions.
+fn is_open((definition, tool): &Entry, permissions: &Permissions) -> bool {
+    decide::is_open(tool.as_ref(), permissions)
+        && tool.is_of_use(permissions)
+        && !permissions.rights().disabled_tools.contains(definition.name.as_ref())
 }
 
 #[cfg(test)]
@@ -386,8 +447,8 @@ mod tests {
 
     #[tokio::test]
     async fn wrong_calls_are_answered_with_guidance() {
-        let tools = Tools::new();
         let world = crate::world::real::world().expect("a test runs in a runtime");
+        let tools = Tools::new();
         let trusted = permissions("trusted", &[]);
         let alone = Membership::new(AgentId::temp(1), Weak::<Nobody>::new());
         let workplace = tools.workplace(&world, &trusted, alone);

@@ -36,7 +36,11 @@ pub(super) fn definition<T: JsonSchema>(
         "type": "boolean",
         "description": "Run all tool calls of this message at the same time."
     });
-    ToolDefinition { name, description, parameters: parameters.into() }
+    ToolDefinition {
+        name: name.into(),
+        description: description.into(),
+        parameters: parameters.into(),
+    }
 }
 
 /// Leaves out what Rust's types add and a model has no use for. An argument that may be left out
@@ -65,7 +69,7 @@ fn plain(schema: &mut Value) {
 /// The arguments of a call that fit the tool's schema: without `_parallel`, and without nulls for
 /// what could be left out.
 pub(super) fn fitting(definition: &ToolDefinition, given: &Value) -> Result<Value, String> {
-    let name = definition.name;
+    let name = &definition.name;
     let Value::Object(given) = given else {
         return Err(format!("The arguments of {name} must be one JSON object."));
     };
@@ -74,12 +78,21 @@ pub(super) fn fitting(definition: &ToolDefinition, given: &Value) -> Result<Valu
     given.retain(|key, value| !value.is_null() || is_required(&definition.parameters, key));
     let mut problems = Problems::default();
     problems.object("", &definition.parameters, &given);
-    if problems.0.is_empty() {
-        return Ok(Value::Object(given));
-    }
-    let told = problems.0.join("; ");
-    let end = if told.ends_with('?') { "" } else { "." };
-    Err(format!("Invalid arguments for {name}: {told}{end}"))
+    problems.settle(name, given)
+}
+
+/// The same for a tool that others wrote: nulls may mean something there, and what its schema says
+/// nothing about is for its server to judge.
+pub(super) fn fitting_outside(definition: &ToolDefinition, given: &Value) -> Result<Value, String> {
+    let name = &definition.name;
+    let Value::Object(given) = given else {
+        return Err(format!("The arguments of {name} must be one JSON object."));
+    };
+    let mut given = given.clone();
+    given.shift_remove(PARALLEL_ARGUMENT);
+    let mut problems = Problems::default();
+    problems.object("", &definition.parameters, &given);
+    problems.settle(name, given)
 }
 
 /// Fitting arguments as the tool's own type.
@@ -100,6 +113,15 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
 struct Problems(Vec<String>);
 
 impl Problems {
+    fn settle(self, tool: &str, given: Map<String, Value>) -> Result<Value, String> {
+        if self.0.is_empty() {
+            return Ok(Value::Object(given));
+        }
+        let told = self.0.join("; ");
+        let end = if told.ends_with('?') { "" } else { "." };
+        Err(format!("Invalid arguments for {tool}: {told}{end}"))
+    }
+
     fn add(&mut self, problem: String) {
         if self.0.len() < ARGUMENT_PROBLEMS_MAX {
             self.0.push(problem);
@@ -113,6 +135,10 @@ impl Problems {
         for (key, value) in given {
             if let Some(property) = properties.get(key) {
                 self.value(&format!("{at}{key}"), property, value);
+                continue;
+            }
+            // Ours all take no others; a schema that does not say so does.
+            if schema["additionalProperties"] != false {
                 continue;
             }
             let known = properties.keys().map(String::as_str);

@@ -14,12 +14,13 @@ use tokio_util::task::TaskTracker;
 
 use super::Effect;
 use super::error::{FileError, Given};
+use super::mcp::Guest;
 use super::place::{Parents, Paths, Spot, way_to};
 use super::programs;
 use super::seen::Seen;
 use super::team::Membership;
 use crate::id::AgentId;
-use crate::policy::{PathRule, Permissions, Permit, Rights, Roots, Side};
+use crate::policy::{Allowances, PathRule, Permissions, Permit, Rights, Roots, Side};
 use crate::world::{Blocking, BoxFuture, Chance, Dir, Fs, Programs, World};
 
 /// One agent's, for as long as it is in memory.
@@ -36,6 +37,7 @@ pub struct Workplace {
     /// What its programs are told of ours.
     environment: Vec<(OsString, OsString)>,
     membership: Membership,
+    guest: Option<Guest>,
     /// Its programs, until all of each is gone, and its hand-offs, until each has ended.
     running: TaskTracker,
 }
@@ -54,6 +56,11 @@ impl Mandate {
 
     pub(super) fn has(&self, tool: &str) -> bool {
         !self.rights.disabled_tools.contains(tool)
+    }
+
+    /// What somebody allowed it for good.
+    pub(super) fn allowances(&self) -> &Allowances {
+        &self.rights.allowances
     }
 
     /// Cancelled once the agent may less than it could when this was its mandate.
@@ -95,7 +102,7 @@ impl Workplace {
         world: &World,
         turns: Turns,
         permissions: &Permissions,
-        membership: Membership,
+        (membership, guest): (Membership, Option<Guest>),
     ) -> Self {
         Self {
             fs: Arc::clone(&world.fs),
@@ -108,6 +115,7 @@ impl Workplace {
             programs: Arc::clone(&world.programs),
             environment: programs::environment(world.environment.as_ref()),
             membership,
+            guest,
             running: TaskTracker::new(),
         }
     }
@@ -135,10 +143,13 @@ impl Workplace {
     }
 
     /// Waits until nothing is left of what a call has started beside itself: a program, a turn of another
-    /// agent that it waited for. Calls end these when nobody waits for them, but that takes its time.
+    /// agent that it waited for; and of MCP servers that are the agent's own. Calls end these when nobody waits for them, but that takes its time.
     pub async fn nothing_runs(&self) {
         self.running.close();
         self.running.wait().await;
+        if let Some(guest) = &self.guest {
+            guest.leave().await;
+        }
     }
 
     /// Waits for a place among all programs, which is given back with what is returned.
@@ -153,6 +164,11 @@ impl Workplace {
 
     pub(super) fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
+    }
+
+    /// As the MCP servers know it, where there are any.
+    pub fn guest(&self) -> Option<&Guest> {
+        self.guest.as_ref()
     }
 
     pub(super) fn membership(&self) -> &Membership {

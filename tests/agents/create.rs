@@ -224,7 +224,7 @@ async fn configured_presets_and_parents_take_tools_away() {
     let call = stage.model.asked_by("child").await;
     assert_eq!(tool_names(&call.request), tools_but(&["sleep"]));
     let none = CreateAgentParams {
-        disable_tools: Some(tools_but(&["sleep"]).into_iter().map(str::to_owned).collect()),
+        disable_tools: Some(tools_but(&["sleep"])),
         parent_agent_id: Some(quiet),
         ..named("bare", "worker")
     };

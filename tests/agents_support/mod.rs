@@ -243,15 +243,18 @@ pub fn forbidden(reason: &str, message: &str) -> ErrorObject {
 }
 
 /// The names of all tools but these, in the order models see them.
-pub fn every_tool_but(lacking: &[&str]) -> Vec<&'static str> {
-    Tools::new().names().filter(|name| !lacking.contains(name)).collect()
+pub fn every_tool_but(lacking: &[&str]) -> Vec<String> {
+    let tools = Tools::new();
+    let names = tools.names().filter(|name| !lacking.contains(name));
+    names.map(str::to_owned).collect()
 }
 
 /// The same for an agent that may write nowhere.
-pub fn tools_but(lacking: &[&str]) -> Vec<&'static str> {
+pub fn tools_but(lacking: &[&str]) -> Vec<String> {
     let permissions = permissions("worker");
     let tools = Tools::new().definitions(&permissions);
-    tools.iter().map(|tool| tool.name).filter(|name| !lacking.contains(name)).collect()
+    let names = tools.iter().map(|tool| tool.name.to_string());
+    names.filter(|name| !lacking.contains(&name.as_str())).collect()
 }
 
 fn permissions(preset: &str) -> Permissions {

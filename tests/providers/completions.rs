@@ -40,8 +40,8 @@ async fn outcome(answer: ResponseTemplate) -> (Vec<ModelEvent>, Option<ProviderE
         system: "Be brief.".into(),
         messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
         tools: Arc::new([ToolDefinition {
-            name: "read",
-            description: "Reads.",
+            name: "read".into(),
+            description: "Reads.".into(),
             parameters: json!({"type": "object"}).into(),
         }]),
         output_tokens_max: model.output_tokens_max,

@@ -14,8 +14,9 @@ use nexus3::world::BoxFuture;
 use turmoil::Sim;
 
 use crate::machine::{self, EPOCH, Sockets, Traffic, TurmoilNet};
+use crate::mcp;
 use crate::model::{self, Observer, Scripted};
-use crate::scenario::{Lane, MODEL};
+use crate::scenario::{Lane, MCP, MODEL};
 use together::Together;
 
 /// How much virtual time one step of the simulation takes. The longest latency is ten times that:
@@ -27,6 +28,7 @@ pub const LATENCY_MIN: Duration = Duration::from_millis(5);
 const LINK_PIECES: usize = 1024;
 
 const MODEL_PORT: u16 = 80;
+const MCP_PORT: u16 = 81;
 /// Beyond any run's limit: those are watched by whoever steps.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
@@ -206,4 +208,21 @@ pub fn add_models(
     let net = hosts.sockets(MODEL, traffic);
     hosts.host(MODEL, model_host(net, Arc::clone(models), Arc::clone(observer)));
     model_root(hosts.lookup(MODEL))
+}
+
+/// Adds the host of MCP servers, where there are any for it, and returns the URL of its root.
+pub fn add_mcp(hosts: &mut Hosts, servers: &[Arc<mcp::Scripted>], traffic: &Traffic) -> String {
+    let servers: Vec<_> = servers.iter().filter(|server| server.is_at_host()).cloned().collect();
+    if servers.is_empty() {
+        return String::new();
+    }
+    let net = hosts.sockets(MCP, traffic);
+    hosts.host(MCP, move || {
+        let (servers, net) = (servers.clone(), Arc::new(net.clone()));
+        async move {
+            let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), MCP_PORT);
+            match mcp::serve(net, address, servers).await? {}
+        }
+    });
+    format!("http://{}:{MCP_PORT}", hosts.lookup(MCP))
 }

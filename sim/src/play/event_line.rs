@@ -79,6 +79,11 @@ fn more(what: &What) -> String {
         What::ThinkingStarted {} | What::ServerStopping {} => String::new(),
         What::ThinkingEnded { duration_ms } => format!("after {duration_ms}ms"),
         What::ToolDetected { tool_id, name } => format!("{tool_id} {name}"),
+        What::ToolProgress { tool_id, name, progress, total, message } => {
+            let total = total.map(|total| format!(" of {total}")).unwrap_or_default();
+            let message = message.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            format!("{tool_id} {name} {progress}{total}{message}")
+        }
         What::StreamGap { from, to } => format!("{from}..{to}"),
     }
 }

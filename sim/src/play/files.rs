@@ -37,6 +37,18 @@ pub fn put(disk: &Disk, files: &Files) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the home's mcp.json, unless the scenario has one of its own or no servers for it.
+pub fn configure_mcp(disk: &Disk, servers: impl Iterator<Item = (String, Value)>) {
+    let path = Path::new(HOME).join("mcp.json");
+    let servers: serde_json::Map<String, Value> = servers.collect();
+    if servers.is_empty() || disk.tree(View::Now).contains_key(&path) {
+        return;
+    }
+    let text = serde_json::json!({"mcpServers": servers}).to_string();
+    let spec = FileSpec::Text { text, repeat: 1, mode: Some(0o600) };
+    put(disk, &[(path, spec)].into()).expect("a new disk takes a file");
+}
+
 fn remove(disk: &Disk, path: &Path) -> io::Result<()> {
     match disk.remove(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

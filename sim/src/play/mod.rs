@@ -33,7 +33,7 @@ pub mod story; // a run as values
 mod streams; // the event streams of a client
 mod strikes; // what goes wrong by chance
 mod theatre; // all hosts
-mod transcript; // what happened
+pub mod transcript; // what happened
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -478,7 +478,7 @@ fn seen<'a>(theatre: &'a Theatre, director: &'a Director<'_>, log: &'a Log) -> S
         server: process.state,
         connections: theatre.server.net.open(),
         accepted: theatre.server.net.accepted(),
-        processes: theatre.server.programs.running(),
+        processes: theatre.server.processes(process.state),
         sendings: &director.sendings,
         calls: &director.calls,
         raw: &director.raw,

@@ -1,13 +1,14 @@
 //! The `[[program]]` entries of a scenario as programs of its machine: they are held to what they were
 //! granted, as a kernel would.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nexus3::provider::script::Times;
 use nexus3::tool::asked_for;
-use nexus3::world::{BoxFuture, Confinement, Exit};
+use nexus3::world::{BoxFuture, Confinement, Exit, Process, Programs};
 use regex::Regex;
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
@@ -19,6 +20,7 @@ use super::transcript::Transcript;
 use crate::disk::Disk;
 use crate::hosts::now;
 use crate::machine::{Act, Acting, Stage};
+use crate::mcp;
 use crate::scenario::{Program, Run, SERVER, Takes};
 
 /// The invariants and the story hear of each that is started.
@@ -48,6 +50,38 @@ pub fn acting(
         transcript.happened(now(), SERVER, happening);
         Some(Arc::new(Entry { program: entry.clone(), disk: disk.clone() }) as Arc<dyn Act>)
     })
+}
+
+/// The programs of MCP servers, which agents do not start and invariants do not judge as theirs.
+pub fn servers(disk: &Disk, servers: Vec<Arc<mcp::Scripted>>) -> Acting {
+    Acting::new(Arc::new(disk.clone()), move |name, _| {
+        let name = name.to_str()?.strip_prefix("mcp-")?;
+        let mut stdio = servers.iter().filter(|server| !server.is_at_host());
+        let server = stdio.find(|server| server.name() == name)?;
+        Some(mcp::program(Arc::clone(server)))
+    })
+}
+
+/// All programs of a machine.
+pub struct All {
+    pub servers: Arc<Acting>,
+    pub others: Arc<Acting>,
+}
+
+impl Programs for All {
+    fn start(
+        &self,
+        program: nexus3::world::Program,
+    ) -> BoxFuture<'_, io::Result<Box<dyn Process>>> {
+        Box::pin(async move {
+            match self.servers.start(program.clone()).await {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.others.start(program).await
+                }
+                started => started,
+            }
+        })
+    }
 }
 
 fn fits(run: &Run, words: &[String]) -> bool {

@@ -11,7 +11,7 @@ use nexus3::config::{self, Loaded, Source};
 use nexus3::logs::Detail;
 use nexus3::policy::ceiling::Yolo;
 use nexus3::server::{Access, LogSettings, Resume, Server, Settings};
-use nexus3::world::{Programs, World};
+use nexus3::world::World;
 use secrecy::SecretString;
 
 use super::exchanges::Watched;
@@ -22,6 +22,7 @@ use super::transcript::Transcript;
 use crate::disk::Disk;
 use crate::hosts::now;
 use crate::machine::{Acting, HOME, Machine, Raised, Sockets, SplitMix, VirtualClock};
+use crate::mcp;
 use crate::scenario::{SERVER, Scenario, ServeFlag};
 
 /// Where the server finds its models with `wire = "script"`.
@@ -35,6 +36,8 @@ pub struct ServerHost {
     env: BTreeMap<String, String>,
     /// The programs of all its starts.
     pub programs: Arc<Acting>,
+    /// Those of its MCP servers.
+    pub servers: Arc<Acting>,
     pub disk: Disk,
     pub clock: VirtualClock,
     /// Counts the server's connections over all its starts.
@@ -53,6 +56,7 @@ pub struct Around {
     pub net: Sockets,
     pub transcript: Transcript,
     pub observed: Observed,
+    pub mcp: Vec<Arc<mcp::Scripted>>,
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +91,7 @@ impl std::fmt::Debug for ServerHost {
 
 impl ServerHost {
     pub fn new(scenario: &Scenario, seed: u64, models: &str, around: Around) -> Self {
-        let Around { clock, disk, net, transcript, observed } = around;
+        let Around { clock, disk, net, transcript, observed, mcp } = around;
         let process = Process { flags: scenario.serve.clone(), ..Process::default() };
         let (programs, told) = (&scenario.programs, (observed.clone(), transcript.clone()));
         Self {
@@ -96,6 +100,7 @@ impl ServerHost {
             cwd: scenario.cwd.clone(),
             env: environment(&scenario.env),
             programs: Arc::new(programs::acting(&disk, programs, told.0, told.1)),
+            servers: Arc::new(programs::servers(&disk, mcp)),
             disk,
             clock,
             net,
@@ -107,6 +112,15 @@ impl ServerHost {
 
     pub fn process(&self) -> MutexGuard<'_, Process> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Processes that somebody has to end. Those of MCP servers are there as long as the server is.
+    pub fn processes(&self, state: ProcessState) -> usize {
+        let of_servers = match state {
+            ProcessState::Stopped => self.servers.running(),
+            ProcessState::Down | ProcessState::Up => 0,
+        };
+        self.programs.running() + of_servers
     }
 
     pub fn is_up(&self) -> bool {
@@ -185,7 +199,10 @@ impl ServerHost {
             net: Arc::new(self.net.clone()),
             clock: self.clock.clone(),
             disk: self.disk.clone(),
-            programs: Arc::clone(&self.programs) as Arc<dyn Programs>,
+            programs: Arc::new(programs::All {
+                servers: Arc::clone(&self.servers),
+                others: Arc::clone(&self.programs),
+            }),
             signals,
             vars: self.env.clone(),
         };

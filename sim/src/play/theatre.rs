@@ -22,6 +22,7 @@ use super::{CHECKER, OBSERVER, checker, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::hosts::{self, Hosts, LATENCY_MAX, LATENCY_MIN, now};
 use crate::machine::{self, HOME, SplitMix, Traffic, VirtualClock, current_job};
+use crate::mcp;
 use crate::model::{self, Scripted};
 use crate::scenario::{MODEL, SERVER, Scenario, Wire};
 
@@ -63,11 +64,7 @@ impl Theatre {
         // Logs may be lost, and are written at every turn.
         disk.set_unimportant(&Path::new(HOME).join("logs"));
         files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
-        if scenario.wire == Wire::Script {
-            let content = scenario.text.clone().into_bytes();
-            let script = Item::File { content, mode: 0o644 };
-            disk.put(SCRIPT.as_ref(), script).expect("a new disk takes a file");
-        }
+        put_script(&disk, scenario);
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, scenario.aliases()));
@@ -81,6 +78,7 @@ impl Theatre {
             Wire::Openai | Wire::Anthropic => root,
             Wire::Script => SCRIPT.to_owned(),
         };
+        let mcp = mcp_servers(&mut hosts, scenario, (&disk, &transcript, &traffic));
         let around = Around {
             clock,
             net: {
@@ -90,6 +88,7 @@ impl Theatre {
             disk,
             transcript: transcript.clone(),
             observed: observed.clone(),
+            mcp,
         };
         let server = Arc::new(ServerHost::new(scenario, seed, &where_models_are, around));
         {
@@ -348,4 +347,26 @@ fn watched(disk: &Disk) -> Observed {
         }
     });
     observed
+}
+
+/// Prepares the scenario's MCP servers, and writes where they are.
+fn mcp_servers(
+    hosts: &mut Hosts,
+    scenario: &Scenario,
+    (disk, transcript, traffic): (&Disk, &Transcript, &Traffic),
+) -> Vec<Arc<mcp::Scripted>> {
+    let servers: Vec<_> =
+        scenario.mcp.iter().map(|server| mcp::Scripted::new(server, transcript)).collect();
+    let root = hosts::add_mcp(hosts, &servers, traffic);
+    files::configure_mcp(disk, servers.iter().filter_map(|server| server.configuration(&root)));
+    servers
+}
+
+/// Where models are played by the server, it reads them from its disk.
+fn put_script(disk: &Disk, scenario: &Scenario) {
+    if scenario.wire == Wire::Script {
+        let content = scenario.text.clone().into_bytes();
+        let script = Item::File { content, mode: 0o644 };
+        disk.put(SCRIPT.as_ref(), script).expect("a new disk takes a file");
+    }
 }

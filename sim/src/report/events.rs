@@ -84,6 +84,7 @@ impl<'a> Agents<'a> {
             What::ThinkingStarted {}
             | What::ThinkingEnded { .. }
             | What::ToolDetected { .. }
+            | What::ToolProgress { .. }
             | What::StreamGap { .. }
             | What::ServerStopping {} => {
                 let title = happened.event.what.name();

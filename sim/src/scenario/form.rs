@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Invariant, Judge, Lane, ServeFlag, Shift, Wire};
+use super::{Invariant, Judge, Lane, McpServer, ServeFlag, Shift, Wire};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,8 +71,8 @@ pub(super) struct ScenarioForm {
     #[serde(default)]
     pub(super) expect: ExpectForm,
     /// MCP servers.
-    #[serde(default, rename = "mcp")]
-    pub(super) _mcp: Vec<Map<String, Value>>,
+    #[serde(default)]
+    pub(super) mcp: Vec<McpServer>,
 }
 
 pub(super) type FilesForm = BTreeMap<String, FileForm>;

@@ -6,7 +6,7 @@ mod form; // the file as it is written
 mod schema; // the form as a JSON schema
 mod place; // the text as a tree with places
 mod shape; // the tree against the schema
-mod later; // what cannot be played yet
+mod mcp; // [[mcp]]
 mod config; // [config]
 mod files; // [files], `writes`, `files`
 mod step; // [[step]]
@@ -26,6 +26,7 @@ pub use fault::{Direction, Fault, FaultKind, Shift, Target, Trigger};
 pub use files::{FileSpec, Files};
 pub use first::first;
 pub use matching::{Mismatch, REGEX_PREFIX, matches};
+pub use mcp::{McpFault, McpServer, McpTakes, McpTool, Revision, Transport};
 pub use nexus3::config::Problem;
 pub use schema::schema;
 pub use step::{
@@ -49,6 +50,8 @@ use crate::machine::PROJECT;
 pub const SERVER: &str = "server";
 /// The host that plays the models.
 pub const MODEL: &str = "model";
+/// The host of the MCP servers that are reached by HTTP.
+pub const MCP: &str = "mcp";
 
 const LIMIT: Time = Time(Duration::from_mins(10));
 
@@ -73,6 +76,7 @@ pub struct Scenario {
     pub files: Files,
     pub models: Vec<Entry>,
     pub programs: Vec<Program>,
+    pub mcp: Vec<McpServer>,
     pub steps: Vec<Step>,
     pub faults: Vec<Fault>,
     pub expect: Expect,
@@ -248,7 +252,6 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         return None;
     }
     Shape::new(&schema::SCHEMA).check_file(root);
-    later::refuse(root);
     let form: ScenarioForm = match serde_json::from_value(json) {
         Ok(form) => form,
         Err(error) => {
@@ -261,6 +264,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
     };
     config::check(root, problems, &form.config);
     check_models(root, &form.model);
+    mcp::check(root, &form.mcp);
     let steps = root.items_of("step").into_iter().zip(form.step);
     let steps: Vec<_> = steps
         .filter_map(|(place, form)| step::read(&place, form).map(|step| (place, step)))
@@ -298,6 +302,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         files: files::read(root, "files", form.files),
         models: form.model,
         programs: programs.map(|(place, form)| program(&place, form)).collect(),
+        mcp: form.mcp,
         steps: steps.into_iter().map(|(_, step)| step).collect(),
         faults,
         expect: expect(root, form.expect),

@@ -9,7 +9,7 @@ use regex::Regex;
 
 use super::place::Place;
 use super::substitution::{BUILT_IN, Piece, pieces};
-use super::{MODEL, REGEX_PREFIX, SERVER, Step, When};
+use super::{MCP, MODEL, REGEX_PREFIX, SERVER, Step, When};
 
 /// Checks the names of steps that were read, each with its place.
 pub(super) fn check_steps(steps: &[(Place<'_>, Step)]) {
@@ -17,7 +17,7 @@ pub(super) fn check_steps(steps: &[(Place<'_>, Step)]) {
     let mut earlier = BTreeSet::new();
     let mut saved = BTreeSet::from(BUILT_IN.map(str::to_owned));
     for (place, step) in steps {
-        if [SERVER, MODEL].contains(&step.client.as_str()) {
+        if [SERVER, MODEL, MCP].contains(&step.client.as_str()) {
             let message = format!("{} is a host of its own", quoted(&step.client));
             place.refuse_at("client", &message, "choose another name");
         }
@@ -106,7 +106,7 @@ fn check_uses(place: &Place<'_>, saved: &BTreeSet<String>) {
 
 /// Checks the hosts of one fault against those of the steps.
 pub(super) fn check_hosts(place: &Place<'_>, clients: &BTreeSet<&str>) {
-    let mut hosts = vec![SERVER, MODEL];
+    let mut hosts = vec![SERVER, MODEL, MCP];
     hosts.extend(clients);
     for host in place.get("host").into_iter().chain(place.items_of("between")) {
         let name = host.text().unwrap_or_default();

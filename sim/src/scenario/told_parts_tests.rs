@@ -240,15 +240,19 @@ s.toml:35:6: fault[8].on: expected an event, a point or a file operation, found 
 }
 
 #[test]
-fn what_comes_later_is_refused_by_name() {
+fn mcp_servers_are_checked_before_anything_runs() {
     let text = r#"
 [[mcp]]
+name    = "m"
+headers = { a = "b" }
+[[mcp]]
 name = "m"
+[[mcp]]
+name = "m__n"
 "#;
-    let expected = "s.toml:4:3: mcp: not yet: MCP servers
-  hint: remove it; a later version has it
-";
-    assert_eq!(told(text), expected);
+    let told = told(text);
+    let places: Vec<_> = told.lines().filter_map(|line| line.split(": ").nth(1)).collect();
+    assert_eq!(places, ["mcp[0].headers", "mcp[1].name", "mcp[2].name"], "{told}");
 }
 
 #[test]

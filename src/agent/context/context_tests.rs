@@ -36,8 +36,11 @@ fn draft(messages: Vec<Message>, context_window: u64) -> Draft {
     for message in messages {
         conversation.append(Arc::new(message));
     }
-    let tool =
-        ToolDefinition { name: "echo", description: "Echoes.", parameters: json!({}).into() };
+    let tool = ToolDefinition {
+        name: "echo".into(),
+        description: "Echoes.".into(),
+        parameters: json!({}).into(),
+    };
     Draft {
         agent: AgentId::parse("a").unwrap(),
         model: model(context_window),

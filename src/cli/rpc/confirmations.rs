@@ -33,7 +33,8 @@ pub struct Confirm {
     /// What `confirmations` names it
     #[arg(value_name = "CONFIRM_ID")]
     question: ConfirmId,
-    /// One of its options: `allow_once`, `allow_file`, `allow_dir`, `allow_exec_cwd`, deny
+    /// One of its options: `allow_once`, `allow_file`, `allow_dir`, `allow_exec_cwd`, `allow_tool`,
+    /// `allow_server`, deny
     decision: String,
 }
 

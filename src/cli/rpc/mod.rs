@@ -4,6 +4,7 @@
 mod agents;
 mod confirmations;
 mod discover;
+mod mcp;
 mod messages;
 mod server;
 mod sessions;
@@ -43,6 +44,7 @@ pub enum Command {
     Cwd(settings::Cwd),
     Prompt(settings::Prompt),
     Model(settings::Model),
+    Mcp(mcp::Mcp),
     Shutdown(server::Shutdown),
     Call(server::Call),
 }
@@ -89,6 +91,7 @@ impl Command {
             Self::Cwd(cwd) => cwd.run(connection).await,
             Self::Prompt(prompt) => prompt.run(connection).await,
             Self::Model(model) => model.run(connection).await,
+            Self::Mcp(mcp) => mcp.run(connection).await,
             Self::Shutdown(shutdown) => shutdown.run(connection).await,
             Self::Call(call) => call.run(connection).await,
         }

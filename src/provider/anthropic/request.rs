@@ -166,8 +166,8 @@ fn put_block(wire: &mut Object<'_>, block: &Block<'_>) {
 }
 
 fn put_tool(wire: &mut Object<'_>, WireTool { tool, mark }: &WireTool<'_>) {
-    wire.text("name", tool.name);
-    wire.text("description", tool.description);
+    wire.text("name", &tool.name);
+    wire.text("description", &tool.description);
     wire.value("input_schema", &tool.parameters);
     put_mark(wire, *mark);
 }

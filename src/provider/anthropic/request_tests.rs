@@ -48,8 +48,8 @@ fn result(id: &str, content: &str, error: bool) -> Message {
 
 fn tool() -> ToolDefinition {
     ToolDefinition {
-        name: "read",
-        description: "Reads a file.",
+        name: "read".into(),
+        description: "Reads a file.".into(),
         parameters: json!({"type": "object"}).into(),
     }
 }

@@ -171,8 +171,8 @@ fn put_call(wire: &mut Object<'_>, call: &ToolCall, ids: &mut Ids) {
 fn put_tool(wire: &mut Object<'_>, tool: &ToolDefinition) {
     wire.text("type", "function");
     wire.object("function", |function| {
-        function.text("name", tool.name);
-        function.text("description", tool.description);
+        function.text("name", &tool.name);
+        function.text("description", &tool.description);
         function.value("parameters", &tool.parameters);
     });
 }

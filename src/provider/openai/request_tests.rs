@@ -66,8 +66,8 @@ fn a_conversation_with_tools_is_mapped_message_by_message() {
         },
     ];
     let tool = ToolDefinition {
-        name: "read_file",
-        description: "Reads a file.",
+        name: "read_file".into(),
+        description: "Reads a file.".into(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}).into(),
     };
     assert_eq!(

@@ -219,6 +219,8 @@ fn said(choice: Choice) -> &'static str {
         Choice::AllowFile => "allow changes of this file, from now on",
         Choice::AllowDir => "allow changes in this directory, from now on",
         Choice::AllowExecCwd => "allow this program in this directory, from now on",
+        Choice::AllowTool => "allow every call of this tool, from now on",
+        Choice::AllowServer => "allow every tool of this MCP server, from now on",
         Choice::Deny => "deny it",
         Choice::TimeoutDeny => "nobody answered",
     }

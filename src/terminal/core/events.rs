@@ -139,6 +139,7 @@ impl Core {
             What::BatchStarted(_)
             | What::BatchHalted(_)
             | What::BatchCompleted(_)
+            | What::ToolProgress { .. }
             | What::TurnSnapshot { .. }
             | What::AgentCreated { .. }
             | What::AgentDestroyed { .. }

@@ -365,15 +365,23 @@ mod tests {
                     ],
                     "{name}"
                 );
-                (name, arguments.join(" "), parameters["required"].clone())
+                (name.into_owned(), arguments.join(" "), parameters["required"].clone())
             });
         assert_eq!(
             definitions,
             [
-                ("exec", "program args timeout cwd _parallel".to_owned(), json!(["program"])),
-                ("run_python", "code timeout cwd _parallel".to_owned(), json!(["code"])),
-                ("shell_UNSAFE", "command timeout cwd _parallel".to_owned(), json!(["command"])),
-                ("git", "args timeout cwd _parallel".to_owned(), json!(["args"])),
+                (
+                    "exec".to_owned(),
+                    "program args timeout cwd _parallel".to_owned(),
+                    json!(["program"])
+                ),
+                ("run_python".to_owned(), "code timeout cwd _parallel".to_owned(), json!(["code"])),
+                (
+                    "shell_UNSAFE".to_owned(),
+                    "command timeout cwd _parallel".to_owned(),
+                    json!(["command"])
+                ),
+                ("git".to_owned(), "args timeout cwd _parallel".to_owned(), json!(["args"])),
             ]
         );
     }

@@ -1,0 +1,39 @@
+//! The bounds of MCP servers and of what they may say.
+
+use std::time::Duration;
+
+use super::{KIB, MIB};
+
+pub const MCP_SERVERS_MAX: usize = 64;
+pub const MCP_SERVER_NAME_CHARS_MAX: usize = 32;
+/// What providers take for the name of a tool.
+pub const MCP_TOOL_NAME_CHARS_MAX: usize = 64;
+/// Tools of one server; further ones are left out, and that is told.
+pub const MCP_TOOLS_MAX: usize = 256;
+pub const MCP_TOOL_PAGES_MAX: usize = 64;
+/// The description and the schema of one tool.
+pub const MCP_TOOL_BYTES_MAX: usize = 64 * KIB;
+/// One message of a server: a result is cut far below it.
+pub const MCP_MESSAGE_BYTES_MAX: usize = 8 * MIB;
+/// Messages that nobody asked for. A server that sends more has lost its way.
+pub const MCP_UNASKED_PER_SECOND_MAX: u32 = 1000;
+pub const MCP_MESSAGES_WAITING_MAX: usize = 16;
+/// Until a server has said which tools it has.
+pub const MCP_START_MAX: Duration = Duration::from_secs(30);
+/// For a list of tools that has changed.
+pub const MCP_LIST_MAX: Duration = Duration::from_secs(30);
+/// For the head of an answer over HTTP: longer than any call takes that somebody waits for.
+pub const MCP_HTTP_HEAD_MAX: Duration = Duration::from_hours(1);
+/// Without a byte of a stream: then it is opened again.
+pub const MCP_HTTP_SILENCE_MAX: Duration = Duration::from_hours(1);
+/// For a server to hear that something is over.
+pub const MCP_CLOSE_MAX: Duration = Duration::from_secs(3);
+pub const MCP_RETRY_FIRST: Duration = Duration::from_secs(1);
+pub const MCP_RETRY_MAX: Duration = Duration::from_mins(1);
+/// A connection that lasted this long was a good one: the next wait is a first one again.
+pub const MCP_STEADY_AFTER: Duration = Duration::from_mins(1);
+pub const MCP_STDERR_LINES_KEPT: usize = 20;
+pub const MCP_STDERR_LINE_CHARS_MAX: usize = 400;
+pub const MCP_ERROR_CHARS_MAX: usize = 400;
+pub const MCP_PROGRESS_WAITING_MAX: usize = 16;
+pub const MCP_PROGRESS_CHARS_MAX: usize = 200;

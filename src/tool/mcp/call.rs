@@ -1,0 +1,128 @@
+//! One call of one tool of a server: asked, waited for, and called off when nobody wants it.
+
+use std::sync::Arc;
+
+use rmcp::RoleClient;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Lost, Server};
+use super::result;
+use super::session::{Session, quoted};
+use crate::limits::{MCP_CLOSE_MAX, MCP_PROGRESS_CHARS_MAX};
+use crate::tool::{Progress, Tell, ToolOutput, WITHDRAWN};
+use crate::world::HttpFault;
+
+/// What ends a call that its server does not end.
+pub(super) struct Ends {
+    pub(super) unwanted: CancellationToken,
+    pub(super) withdrawn: CancellationToken,
+}
+
+pub(super) async fn call(
+    server: &Server,
+    tool: String,
+    arguments: Map<String, Value>,
+    ends: Ends,
+    tell: Tell,
+) -> ToolOutput {
+    let session = server.session().map_err(|why| not_there(server, &why))?;
+    let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let sending = session.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+    let handle = tokio::select! {
+        biased;
+        () = session.ended.cancelled() => return Err(lost(server)),
+        () = ends.unwanted.cancelled() => return Err(String::new()),
+        handle = sending => handle,
+    };
+    let Ok(handle) = handle else { return Err(over(server, &session).await) };
+    let output = wait(server, &session, handle, &ends, &tell).await;
+    match output {
+        Ok(text) => Ok(server.config.hide(&text)),
+        Err(text) => Err(server.config.hide(&text)),
+    }
+}
+
+async fn wait(
+    server: &Server,
+    session: &Arc<Session>,
+    mut handle: RequestHandle<RoleClient>,
+    ends: &Ends,
+    tell: &Tell,
+) -> ToolOutput {
+    let mut news = session.routes.open(&handle.progress_token);
+    let answer = loop {
+        tokio::select! {
+            // How far it is comes before that it has ended, and an answer before the end of all answers.
+            biased;
+            Some(told) = news.heard.recv() => {
+                let short = |text: String| quoted(&text).chars().take(MCP_PROGRESS_CHARS_MAX).collect();
+                let message = told.message.map(|text| server.config.hide(&text)).map(short);
+                tell.tell(Progress { progress: told.progress, total: told.total, message });
+            }
+            answer = &mut handle.rx => break answer,
+            () = ends.unwanted.cancelled() => {
+                call_off(handle, "nobody waits for it any more").await;
+                return Err(String::new());
+            }
+            () = ends.withdrawn.cancelled() => {
+                call_off(handle, "its caller may not do it any more").await;
+                return Err(WITHDRAWN.to_owned());
+            }
+            () = session.ended.cancelled() => return Err(lost(server)),
+        }
+    };
+    match answer {
+        Ok(Ok(ServerResult::CallToolResult(given))) => result::output(&given),
+        Ok(Ok(ServerResult::InputRequiredResult(_))) => {
+            Err("The tool asks for input from a person, which agents cannot give.".to_owned())
+        }
+        Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => {
+            Err("The MCP server answered with something that is no result.".to_owned())
+        }
+        Ok(Err(ServiceError::McpError(error))) => {
+            let (code, said) = (error.code.0, quoted(&error.message));
+            Err(format!("The MCP server refused the call ({code}): {said}"))
+        }
+        Ok(Err(ServiceError::TransportSend(_))) => {
+            let why = server.because();
+            if why == Lost::Unreachable(HttpFault::Connect) {
+                session.doubt.notify_one();
+            }
+            Err(unknown(server, &why.to_string()))
+        }
+        Ok(Err(_)) | Err(_) => Err(over(server, session).await),
+    }
+}
+
+/// Tells the server, if it still listens.
+async fn call_off(handle: RequestHandle<RoleClient>, why: &str) {
+    let _ = timeout(MCP_CLOSE_MAX, handle.cancel(Some(why.to_owned()))).await;
+}
+
+/// The library knows before us that there will be no answer, and tells calls in no certain order;
+/// they go on when the connection is over, in the order in which they came.
+async fn over(server: &Server, session: &Session) -> String {
+    let _ = timeout(2 * MCP_CLOSE_MAX, session.ended.cancelled()).await;
+    lost(server)
+}
+
+fn lost(server: &Server) -> String {
+    let why = server.session().err().unwrap_or_else(|| "the connection was lost".to_owned());
+    unknown(server, &why)
+}
+
+fn unknown(server: &Server, why: &str) -> String {
+    let name = &server.name;
+    format!(
+        "The MCP server {name} gave no answer: {why}. Whether the call had an effect is not known."
+    )
+}
+
+fn not_there(server: &Server, why: &str) -> String {
+    format!("The MCP server {} cannot be called: {why}.", server.name)
+}

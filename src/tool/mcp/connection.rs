@@ -1,0 +1,315 @@
+//! The task of one MCP server: connects, learns which tools there are, and begins anew when the
+//! connection is lost. It alone changes what is known of its server; everybody else reads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::offered::{Offer, Offered};
+use super::session::Session;
+use super::tail::Tail;
+use super::{Ground, Origin, Owner, View, WorkplaceNumber, http, stdio, tool};
+use crate::config::McpServer;
+use crate::limits::{
+    MCP_ERROR_CHARS_MAX, MCP_MESSAGE_BYTES_MAX, MCP_RETRY_FIRST, MCP_RETRY_MAX, MCP_START_MAX,
+    MCP_STEADY_AFTER, MCP_UNASKED_PER_SECOND_MAX,
+};
+use crate::message::ToolDefinition;
+use crate::tool::Tool;
+use crate::world::{Chance, Exit, HttpFault, Use};
+
+/// How a server is, by the words of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Connecting,
+    Connected,
+    /// It will be tried again.
+    Failed,
+    /// Somebody disconnected it.
+    Disconnected,
+}
+
+/// Why a connection is no more, or never was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Lost {
+    #[error("its program cannot be started: {reason}")]
+    NotStarted { reason: String },
+    #[error("its program {}", ended(*.0))]
+    Ended(Exit),
+    #[error("it closed the connection")]
+    Closed,
+    #[error("it did not say what it offers within {} seconds", MCP_START_MAX.as_secs())]
+    Late,
+    #[error("it sent a message of more than {MCP_MESSAGE_BYTES_MAX} bytes")]
+    TooLong,
+    #[error(
+        "it sent more than {MCP_UNASKED_PER_SECOND_MAX} messages in a second that nobody asked for"
+    )]
+    Flood,
+    #[error("it does not speak the protocol as we do: {said}")]
+    Unspoken { said: String },
+    #[error("{0}")]
+    Unreachable(HttpFault),
+    #[error("it answers with HTTP {status}{}", hint(*status))]
+    Status { status: u16 },
+}
+
+/// How an attempt ended.
+pub(super) enum Why {
+    Stopped,
+    Lost(Lost),
+}
+
+/// How a conversation with a server is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// As the current revision has it, else as the earlier ones do.
+    Newest,
+    /// As the earlier ones do: some servers hang up on what they do not know.
+    Earlier,
+}
+
+/// Whom a server tells that it offers something else.
+pub(super) struct Told {
+    pub(super) generation: Arc<AtomicU64>,
+}
+
+enum State {
+    Connecting,
+    Connected(Arc<Session>),
+    Failed(Lost),
+    Disconnected,
+}
+
+/// One server, for its task and for those who use it.
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) config: McpServer,
+    pub(super) owner: Owner,
+    pub(super) origin: Origin,
+    pub(super) tail: Tail,
+    /// What went wrong last on the way to it: the library does not pass that on.
+    pub(super) trouble: ArcSwapOption<Lost>,
+    pub(super) stop: CancellationToken,
+    told: Told,
+    state: ArcSwap<State>,
+    offered: ArcSwap<Offered>,
+    /// Its state is another one.
+    changed: Notify,
+    /// Somebody does not want to wait for the next attempt.
+    hurry: Notify,
+    is_hurried: AtomicBool,
+    gone: CancellationToken,
+}
+
+impl Server {
+    pub(super) fn new(
+        name: &str,
+        config: McpServer,
+        (owner, origin): (Owner, Origin),
+        told: Told,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            config,
+            owner,
+            origin,
+            tail: Tail::default(),
+            trouble: ArcSwapOption::empty(),
+            stop: CancellationToken::new(),
+            told,
+            state: ArcSwap::from_pointee(State::Connecting),
+            offered: ArcSwap::default(),
+            changed: Notify::new(),
+            hurry: Notify::new(),
+            is_hurried: AtomicBool::new(false),
+            gone: CancellationToken::new(),
+        }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        match self.state.load().as_ref() {
+            State::Connecting => Status::Connecting,
+            State::Connected(_) => Status::Connected,
+            State::Failed(_) if self.is_hurried.load(Ordering::Acquire) => Status::Connecting,
+            State::Failed(_) => Status::Failed,
+            State::Disconnected => Status::Disconnected,
+        }
+    }
+
+    pub(super) fn is_for(&self, workplace: WorkplaceNumber) -> bool {
+        match self.owner {
+            Owner::Everybody => true,
+            Owner::Agent(number) => number == workplace,
+        }
+    }
+
+    /// The connection, or why there is none.
+    pub(super) fn session(&self) -> Result<Arc<Session>, String> {
+        match self.state.load().as_ref() {
+            State::Connected(session) => Ok(Arc::clone(session)),
+            State::Connecting => Err("it is not connected yet".to_owned()),
+            State::Failed(lost) => Err(self.shown(lost)),
+            State::Disconnected => Err("it was disconnected".to_owned()),
+        }
+    }
+
+    /// What it offers, or offered when it was connected last.
+    pub(super) fn tools(self: &Arc<Self>) -> Vec<(ToolDefinition, Arc<dyn Tool>)> {
+        let offered = self.offered.load();
+        let entry = |offer: &Offer| (offer.definition.clone(), tool(Arc::clone(self), offer));
+        offered.tools.iter().map(entry).collect()
+    }
+
+    pub(super) fn view(&self) -> View {
+        let offered = self.offered.load();
+        let status = self.status();
+        let error = match self.state.load().as_ref() {
+            State::Failed(lost) => Some(self.shown(lost)),
+            State::Connecting | State::Connected(_) | State::Disconnected => None,
+        };
+        View {
+            name: self.name.clone(),
+            transport: self.config.transport(),
+            status,
+            tools: offered.tools.iter().map(|offer| offer.definition.name.to_string()).collect(),
+            refused: offered.refused.clone(),
+            error,
+            stderr: self.tail.lines().iter().map(|line| self.config.hide(line)).collect(),
+            owner: self.owner,
+        }
+    }
+
+    /// Waits for the end of the attempt that is on its way, if one is.
+    pub(super) async fn attempted(&self) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.status() != Status::Connecting {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Has the next attempt made now.
+    pub(super) fn try_now(&self) {
+        if self.status() == Status::Failed {
+            self.is_hurried.store(true, Ordering::Release);
+            self.hurry.notify_one();
+        }
+    }
+
+    /// Why nothing came back: what went wrong on the way, or else that it hung up.
+    pub(super) fn because(&self) -> Lost {
+        self.trouble.swap(None).map_or(Lost::Closed, |trouble| Lost::clone(&trouble))
+    }
+
+    pub(super) fn ask_to_stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Ends the connection and waits until nothing of it is left.
+    pub(super) async fn stop(&self) {
+        self.stop.cancel();
+        self.gone.cancelled().await;
+    }
+
+    /// It is connected, and offers this.
+    pub(super) fn connected(&self, session: &Arc<Session>, offered: Offered) {
+        self.offer(offered);
+        self.set(State::Connected(Arc::clone(session)));
+    }
+
+    pub(super) fn offer(&self, offered: Offered) {
+        for refused in &offered.refused {
+            tracing::warn!(server = self.name, "an MCP tool is not offered: {refused}");
+        }
+        if **self.offered.load() != offered {
+            self.offered.store(Arc::new(offered));
+            self.told.generation.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn set(&self, state: State) {
+        self.is_hurried.store(false, Ordering::Release);
+        let before = self.state.swap(Arc::new(state));
+        // Whoever waits for an answer finds in the state why none comes.
+        if let State::Connected(session) = before.as_ref() {
+            session.ended.cancel();
+        }
+        self.changed.notify_waiters();
+    }
+
+    fn shown(&self, lost: &Lost) -> String {
+        let text: String = lost.to_string().chars().take(MCP_ERROR_CHARS_MAX).collect();
+        self.config.hide(&text)
+    }
+}
+
+/// Keeps a server connected until it is told to stop.
+pub(super) async fn supervise(server: Arc<Server>, ground: Arc<Ground>) {
+    let _gone = server.gone.clone().drop_guard();
+    let mut failures = 0;
+    let mut opening = Opening::Newest;
+    while !server.stop.is_cancelled() {
+        server.set(State::Connecting);
+        let began = Instant::now();
+        let why = match &server.config {
+            McpServer::Stdio { .. } => stdio::live(&server, &ground, opening).await,
+            McpServer::Http { .. } => http::live(&server, &ground, opening).await,
+        };
+        let Why::Lost(lost) = why else { break };
+        let was_connected = matches!(server.state.load().as_ref(), State::Connected(_));
+        tracing::warn!(server = server.name, "an MCP server is lost: {}", server.shown(&lost));
+        server.set(State::Failed(lost));
+        if was_connected && began.elapsed() >= MCP_STEADY_AFTER {
+            failures = 0;
+        }
+        opening = match (was_connected, opening) {
+            (true, opening) => opening,
+            (false, Opening::Newest) => Opening::Earlier,
+            (false, Opening::Earlier) => Opening::Newest,
+        };
+        let pause = pause(ground.chance.as_ref(), failures);
+        failures += 1;
+        tokio::select! {
+            biased;
+            () = server.stop.cancelled() => {}
+            () = server.hurry.notified() => {}
+            () = sleep(pause) => {}
+        }
+    }
+    server.set(State::Disconnected);
+    server.offer(Offered::default());
+}
+
+/// Longer with each failure, and never the same for two servers that fell together.
+fn pause(chance: &dyn Chance, failures: u32) -> Duration {
+    let longest = MCP_RETRY_FIRST.saturating_mul(1 << failures.min(16)).min(MCP_RETRY_MAX);
+    longest.mul_f64(0.5 + chance.fraction(Use::Jitter) / 2.0)
+}
+
+fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("ended with code {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+    }
+}
+
+fn hint(status: u16) -> &'static str {
+    match status {
+        401 | 403 => ": its `headers` must say who asks",
+        404 | 405 => ": it may speak the older HTTP+SSE transport, which is not supported",
+        _ => "",
+    }
+}

@@ -1,0 +1,113 @@
+//! What a call gave, as text for a model: texts as they are, structured content as JSON, everything
+//! else as a note of what it was. Cut at the bounds of all results. Pure.
+
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
+
+use crate::tool::ToolOutput;
+use crate::tool::text::Sheet;
+
+pub(super) fn output(result: &CallToolResult) -> ToolOutput {
+    let mut pieces: Vec<String> = result.content.iter().map(piece).collect();
+    if let Some(structured) = &result.structured_content
+        // Servers say the same as text, for clients that do not know structured content.
+        && !pieces.iter().any(|piece| says(piece, structured))
+    {
+        pieces.push(structured.to_string());
+    }
+    let text = bounded(&pieces);
+    if result.is_error == Some(true) { Err(text) } else { Ok(text) }
+}
+
+fn piece(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => note("an image", &image.mime_type, image.data.len()),
+        ContentBlock::Audio(audio) => note("a sound", &audio.mime_type, audio.data.len()),
+        ContentBlock::ResourceLink(link) => format!("[A link to the resource {}.]", link.uri),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                let kind = mime_type.as_deref().unwrap_or("of an unknown type");
+                note(&format!("the resource {uri}"), kind, blob.len())
+            }
+            _ => "[A resource of an unknown kind is left out.]".to_owned(),
+        },
+        // The library may know more kinds some day.
+        _ => "[Content of an unknown kind is left out.]".to_owned(),
+    }
+}
+
+fn note(what: &str, kind: &str, base64_bytes: usize) -> String {
+    format!("[Left out: {what} ({kind}, {} bytes).]", base64_bytes / 4 * 3)
+}
+
+fn says(piece: &str, structured: &Value) -> bool {
+    serde_json::from_str::<Value>(piece).is_ok_and(|said| said == *structured)
+}
+
+fn bounded(pieces: &[String]) -> String {
+    let mut sheet = Sheet::default();
+    let all = pieces.iter().map(String::len).sum::<usize>();
+    let mut kept = 0;
+    let mut is_first = true;
+    for piece in pieces {
+        if !std::mem::take(&mut is_first) && sheet.piece("\n").is_err() {
+            break;
+        }
+        for line in piece.split_inclusive('\n') {
+            let line = &line[..line.floor_char_boundary(Sheet::BYTES_MAX / 2)];
+            if sheet.piece(line).is_err() {
+                let missing = all.saturating_sub(kept);
+                let told = format!("{missing} of {all} bytes are left out: ask for less at once");
+                return sheet.end(&[told]);
+            }
+            kept += line.len();
+        }
+    }
+    sheet.end(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(form: Value) -> CallToolResult {
+        serde_json::from_value(form).unwrap()
+    }
+
+    #[test]
+    fn texts_and_structured_content_are_kept_and_the_rest_is_noted() {
+        let given = result(json!({
+            "content": [
+                {"type": "text", "text": "one"},
+                {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+                {"type": "resource_link", "uri": "file:///x", "name": "x"},
+                {"type": "resource", "resource": {"uri": "a:b", "text": "inside"}},
+            ],
+            "structuredContent": {"count": 1},
+        }));
+        let told = "one\n[Left out: an image (image/png, 3 bytes).]\n[A link to the resource \
+            file:///x.]\ninside\n{\"count\":1}";
+        assert_eq!(output(&given), Ok(told.to_owned()));
+    }
+
+    #[test]
+    fn what_is_said_twice_is_told_once_and_an_error_is_one() {
+        let given = result(json!({
+            "content": [{"type": "text", "text": "{\"a\": 1}"}],
+            "structuredContent": {"a": 1},
+            "isError": true,
+        }));
+        assert_eq!(output(&given), Err("{\"a\": 1}".to_owned()));
+    }
+
+    #[test]
+    fn a_giant_result_is_cut_and_says_so() {
+        let given = result(json!({"content": [{"type": "text", "text": "x\n".repeat(20_000)}]}));
+        let told = output(&given).unwrap();
+        assert!(told.ends_with("x\n[20000 of 40000 bytes are left out: ask for less at once]\n"));
+    }
+}

@@ -1,0 +1,340 @@
+//! One conversation with a server, over whatever transport: begins it, lists the tools, lists them
+//! again when they change, and tells calls how far they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonRpcMessage,
+    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion, ServerResult, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, RunningService,
+    RxJsonRpcMessage, ServiceError, Subscription, TxJsonRpcMessage, serve_client_with_lifecycle,
+};
+use rmcp::transport::Transport;
+use rmcp::{ClientHandler, Peer, RoleClient};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Lost, Opening, Server, Why};
+use super::offered::Offered;
+use crate::limits::{
+    MCP_CLOSE_MAX, MCP_ERROR_CHARS_MAX, MCP_LIST_MAX, MCP_PROGRESS_WAITING_MAX, MCP_START_MAX,
+    MCP_TOOL_PAGES_MAX, MCP_TOOLS_MAX, MCP_UNASKED_PER_SECOND_MAX,
+};
+use crate::world::HttpFault;
+
+type Running = RunningService<RoleClient, Listener>;
+
+/// A conversation that calls can be made in.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) peer: Peer<RoleClient>,
+    /// Cancelled once there will be no answers any more.
+    pub(super) ended: CancellationToken,
+    pub(super) routes: Arc<Routes>,
+    /// Somebody found that it cannot be reached.
+    pub(super) doubt: Notify,
+}
+
+/// Where news of running calls go.
+#[derive(Debug, Default)]
+pub(super) struct Routes(ArcSwap<BTreeMap<String, mpsc::Sender<ProgressNotificationParam>>>);
+
+/// Hears how far a call is, until it is dropped.
+pub(super) struct Route {
+    routes: Arc<Routes>,
+    token: String,
+    pub(super) heard: mpsc::Receiver<ProgressNotificationParam>,
+}
+
+impl Routes {
+    pub(super) fn open(self: &Arc<Self>, token: &ProgressToken) -> Route {
+        let (sender, heard) = mpsc::channel(MCP_PROGRESS_WAITING_MAX);
+        let token = key(token);
+        self.0.rcu(|routes| {
+            let mut routes = BTreeMap::clone(routes);
+            routes.insert(token.clone(), sender.clone());
+            routes
+        });
+        Route { routes: Arc::clone(self), token, heard }
+    }
+
+    fn tell(&self, news: ProgressNotificationParam) {
+        if let Some(route) = self.0.load().get(&key(&news.progress_token)) {
+            // A server that tells more than is heard is not waited for.
+            let _ = route.try_send(news);
+        }
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        self.routes.0.rcu(|routes| {
+            let mut routes = BTreeMap::clone(routes);
+            routes.remove(&self.token);
+            routes
+        });
+    }
+}
+
+fn key(token: &ProgressToken) -> String {
+    token.0.to_string()
+}
+
+/// Hears what a server says without being asked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Listener {
+    changed: Arc<Notify>,
+    routes: Arc<Routes>,
+}
+
+impl ClientHandler for Listener {
+    async fn on_progress(
+        &self,
+        news: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.routes.tell(news);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        // It is told nothing that it could ask us for: agents give no answers to servers.
+        let us = Implementation::new("nexus3", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), us)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+/// Speaks with a server until it is lost or nobody wants it any more.
+pub(super) async fn talk<T>(server: &Arc<Server>, transport: T, opening: Opening) -> Why
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let listener = Listener::default();
+    let watch = Arc::new(Watch::default());
+    let transport = Watched { inner: transport, watch: Arc::clone(&watch), rate: Rate::new() };
+    let opened = begin(server, listener.clone(), transport, opening);
+    let begun = tokio::select! {
+        biased;
+        () = server.stop.cancelled() => return Why::Stopped,
+        begun = timeout(MCP_START_MAX, opened) => begun,
+    };
+    let (mut running, offered) = match begun {
+        Err(_) => return Why::Lost(Lost::Late),
+        Ok(Err(lost)) => return Why::Lost(watch.because(lost)),
+        Ok(Ok(begun)) => begun,
+    };
+    let session = Session {
+        peer: running.peer().clone(),
+        ended: CancellationToken::new(),
+        routes: Arc::clone(&listener.routes),
+        doubt: Notify::new(),
+    };
+    let session = Arc::new(session);
+    server.connected(&session, offered);
+    let mut news = subscribe(&running).await;
+    let why = loop {
+        tokio::select! {
+            biased;
+            () = server.stop.cancelled() => break Why::Stopped,
+            () = watch.over.cancelled() => break Why::Lost(watch.because(Lost::Closed)),
+            () = session.doubt.notified() => {
+                break Why::Lost(Lost::Unreachable(HttpFault::Connect));
+            },
+            () = listener.changed.notified() => {}
+            () = heard(&mut news) => {}
+        }
+        match timeout(MCP_LIST_MAX, list(server, running.peer())).await {
+            Ok(Ok(offered)) => server.offer(offered),
+            // It has what it had: a server that is really lost shows that otherwise.
+            Ok(Err(_)) | Err(_) => {
+                tracing::warn!(
+                    server = server.name,
+                    "the MCP server does not list its tools again"
+                );
+            }
+        }
+    };
+    // What it does not finish in this time ends with its transport.
+    let _ = running.close_with_timeout(MCP_CLOSE_MAX).await;
+    why
+}
+
+async fn begin<T>(
+    server: &Server,
+    listener: Listener,
+    transport: Watched<T>,
+    opening: Opening,
+) -> Result<(Running, Offered), Lost>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    let lifecycle = match opening {
+        Opening::Earlier => ClientLifecycleMode::Initialize,
+        Opening::Newest => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+    };
+    let running = serve_client_with_lifecycle(listener, transport, lifecycle).await;
+    let running = running.map_err(|error| unspoken(server, &error))?;
+    let offered = list(server, running.peer()).await?;
+    Ok((running, offered))
+}
+
+/// All tools, page by page. Asked for by itself: the library would keep lists by a clock of its own.
+async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost> {
+    let offers_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
+    if !offers_tools {
+        return Ok(Offered::default());
+    }
+    let (mut tools, mut cursor) = (Vec::new(), None);
+    for _ in 0..MCP_TOOL_PAGES_MAX {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let request = ListToolsRequest::with_param(params);
+        let answer = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
+        let page = match answer {
+            Ok(ServerResult::ListToolsResult(page)) => page,
+            Ok(_) => return Err(Lost::Unspoken { said: "no list of tools".to_owned() }),
+            Err(ServiceError::McpError(error)) => {
+                return Err(Lost::Unspoken { said: quoted(&error.message) });
+            }
+            Err(_) => return Err(server.because()),
+        };
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() || tools.len() > MCP_TOOLS_MAX {
+            break;
+        }
+    }
+    Ok(Offered::of(&server.name, tools))
+}
+
+/// The current revision tells only those of news who asked for them.
+async fn subscribe(running: &Running) -> Option<Subscription> {
+    let info = running.peer().peer_info()?;
+    let tells =
+        info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+    if info.protocol_version.has_initialize() || !tells {
+        return None;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    timeout(MCP_LIST_MAX, running.peer().listen(filter)).await.ok()?.ok()
+}
+
+/// Returns at the next news; never where there are none.
+async fn heard(news: &mut Option<Subscription>) {
+    let Some(subscription) = news else { return std::future::pending().await };
+    if !matches!(subscription.next().await, Ok(Some(_))) {
+        *news = None;
+        std::future::pending::<()>().await;
+    }
+}
+
+fn unspoken(server: &Server, error: &ClientInitializeError) -> Lost {
+    let said = match error {
+        ClientInitializeError::ConnectionClosed(_)
+        | ClientInitializeError::TransportError { .. } => return server.because(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            return unspoken(server, fallback);
+        }
+        ClientInitializeError::JsonRpcError(said) => quoted(&said.message),
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it knows no revision that we know".to_owned()
+        }
+        // The library may know more of these some day.
+        _ => "its first answer is none".to_owned(),
+    };
+    Lost::Unspoken { said }
+}
+
+/// What was seen of a connection besides its messages.
+#[derive(Default)]
+struct Watch {
+    over: CancellationToken,
+    is_flooded: AtomicBool,
+}
+
+impl Watch {
+    fn because(&self, lost: Lost) -> Lost {
+        if self.is_flooded.load(Ordering::Acquire) { Lost::Flood } else { lost }
+    }
+}
+
+/// How many there were in this second.
+struct Rate {
+    since: Instant,
+    count: u32,
+}
+
+impl Rate {
+    fn new() -> Self {
+        Self { since: Instant::now(), count: 0 }
+    }
+
+    fn is_exceeded(&mut self) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.since) >= Duration::from_secs(1) {
+            *self = Self { since: now, count: 0 };
+        }
+        self.count += 1;
+        self.count > MCP_UNASKED_PER_SECOND_MAX
+    }
+}
+
+/// A transport whose end is seen, and which ends when it is flooded.
+struct Watched<T> {
+    inner: T,
+    watch: Arc<Watch>,
+    rate: Rate,
+}
+
+impl<T> Transport<RoleClient> for Watched<T>
+where
+    T: Transport<RoleClient> + 'static,
+{
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.inner.receive().await;
+        let is_unasked =
+            matches!(message, Some(JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_)));
+        if is_unasked && self.rate.is_exceeded() {
+            self.watch.is_flooded.store(true, Ordering::Release);
+            self.watch.over.cancel();
+            return None;
+        }
+        if message.is_none() {
+            self.watch.over.cancel();
+        }
+        message
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}
+
+/// Somebody else's words in ours: on one line, and not many.
+pub(super) fn quoted(words: &str) -> String {
+    let line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(MCP_ERROR_CHARS_MAX).collect()
+}

@@ -1,0 +1,216 @@
+//! A server that is a program of ours: a line each way is a message, and what it writes to its error
+//! output is kept for people. The program and all that it started end with the connection.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::Ground;
+use super::connection::{Lost, Opening, Server, Why};
+use super::session::talk;
+use super::tail::Tail;
+use crate::config::McpServer;
+use crate::limits::{MCP_MESSAGE_BYTES_MAX, MCP_MESSAGES_WAITING_MAX, PROGRAM_END_MAX};
+use crate::world::{Confinement, Process, Program};
+
+/// How long a program that says nothing any more is waited for, to tell how it ended.
+const EXIT_MAX: Duration = Duration::from_secs(1);
+
+/// Starts the program and speaks with it until one of the two ends.
+pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening) -> Why {
+    let Some(program) = program(&server.config, ground) else { return Why::Stopped };
+    let mut process = match ground.programs.start(program).await {
+        Ok(process) => process,
+        Err(error) => return Why::Lost(Lost::NotStarted { reason: reason(&error) }),
+    };
+    let (to_us, from_program) = mpsc::channel(MCP_MESSAGES_WAITING_MAX);
+    let (to_program, from_us) = mpsc::channel(MCP_MESSAGES_WAITING_MAX);
+    let transport = Lines { to_program: Some(to_program), from_program };
+    let why = {
+        let pipes = carry(process.as_mut(), &server.tail, (to_us, from_us));
+        let talking = talk(server, transport, opening);
+        tokio::pin!(pipes, talking);
+        tokio::select! {
+            // How the program ended says more than that nothing comes from it.
+            biased;
+            lost = &mut pipes => Why::Lost(lost),
+            why = &mut talking => match why {
+                Why::Lost(Lost::Closed) => {
+                    Why::Lost(timeout(EXIT_MAX, &mut pipes).await.unwrap_or(Lost::Closed))
+                }
+                why => why,
+            },
+        }
+    };
+    if timeout(PROGRAM_END_MAX, process.end()).await.is_err() {
+        tracing::warn!(server = server.name, "the program of an MCP server cannot be killed");
+    }
+    why
+}
+
+fn program(config: &McpServer, ground: &Ground) -> Option<Program> {
+    let McpServer::Stdio { command, args, env, cwd } = config else { return None };
+    let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
+    // What it is given counts, whatever ours says.
+    let inherited = ground
+        .environment
+        .iter()
+        .filter(|(name, _)| name.to_str().is_none_or(|name| !env.contains_key(name)));
+    let directory = cwd.as_deref().unwrap_or(Path::new("."));
+    Some(Program {
+        program: command.into(),
+        arguments: args.iter().map(Into::into).collect(),
+        directory: ground.cwd.join(directory).components().collect(),
+        environment: inherited.cloned().chain(own).collect(),
+        // The one who configured it trusts it; agents reach it by their permissions only.
+        confinement: Confinement::None,
+    })
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such program or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
+type Given = RxJsonRpcMessage<RoleClient>;
+type Taken = TxJsonRpcMessage<RoleClient>;
+
+/// Carries messages between the program's pipes and the conversation, until the program is no use.
+async fn carry(
+    process: &mut dyn Process,
+    tail: &Tail,
+    (to_us, from_us): (mpsc::Sender<Given>, mpsc::Receiver<Taken>),
+) -> Lost {
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (process.stdin(), process.stdout(), process.stderr())
+    else {
+        return Lost::Closed;
+    };
+    let mut reading = Box::pin(read(BufReader::new(stdout), to_us));
+    let writing = Box::pin(write(stdin, from_us));
+    let telling = Box::pin(listen(tail, stderr));
+    let aside = async { tokio::join!(writing, telling) };
+    tokio::pin!(aside);
+    let lost = tokio::select! {
+        biased;
+        lost = &mut reading => lost,
+        _ = &mut aside => Lost::Closed,
+        exit = process.wait() => exit.map_or(Lost::Closed, Lost::Ended),
+    };
+    match lost {
+        Lost::Closed => {
+            // What it says last tells people why.
+            let exit = timeout(EXIT_MAX, async {
+                tokio::select! {
+                    biased;
+                    _ = &mut aside => None,
+                    exit = process.wait() => exit.ok(),
+                }
+            });
+            exit.await.ok().flatten().map_or(Lost::Closed, Lost::Ended)
+        }
+        lost => lost,
+    }
+}
+
+async fn read(mut lines: impl AsyncBufRead + Unpin, to_us: mpsc::Sender<Given>) -> Lost {
+    let mut line = Vec::new();
+    loop {
+        match next_line(&mut lines, &mut line).await {
+            Ok(Line::Whole) => {}
+            Ok(Line::TooLong) => return Lost::TooLong,
+            Ok(Line::End) | Err(_) => return Lost::Closed,
+        }
+        // Programs print other things there that are no messages.
+        if let Ok(message) = serde_json::from_slice(&line)
+            && to_us.send(message).await.is_err()
+        {
+            return std::future::pending().await;
+        }
+        line.clear();
+    }
+}
+
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+async fn next_line(
+    lines: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<Line> {
+    loop {
+        let bytes = lines.fill_buf().await?;
+        if bytes.is_empty() {
+            return Ok(Line::End);
+        }
+        let end = memchr::memchr(b'\n', bytes);
+        let taken = end.map_or(bytes.len(), |end| end + 1);
+        if line.len() + taken > MCP_MESSAGE_BYTES_MAX {
+            return Ok(Line::TooLong);
+        }
+        line.extend_from_slice(&bytes[..taken]);
+        lines.consume(taken);
+        if end.is_some() {
+            return Ok(Line::Whole);
+        }
+    }
+}
+
+/// Never returns: that nothing can be written any more is seen by what comes back.
+async fn write(mut pipe: impl AsyncWrite + Unpin, mut from_us: mpsc::Receiver<Taken>) {
+    while let Some(message) = from_us.recv().await {
+        let mut line = serde_json::to_vec(&message).expect("messages have only string keys");
+        line.push(b'\n');
+        if pipe.write_all(&line).await.is_err() || pipe.flush().await.is_err() {
+            break;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Never returns either.
+async fn listen(tail: &Tail, pipe: impl AsyncRead + Unpin) {
+    tail.read(pipe).await;
+    std::future::pending::<()>().await;
+}
+
+/// The conversation's end of the pipes.
+struct Lines {
+    to_program: Option<mpsc::Sender<Taken>>,
+    from_program: mpsc::Receiver<Given>,
+}
+
+impl Transport<RoleClient> for Lines {
+    type Error = io::Error;
+
+    fn send(&mut self, message: Taken) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let pipe = self.to_program.clone();
+        async move {
+            let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+            pipe.ok_or_else(broken)?.send(message).await.map_err(|_| broken())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Given> {
+        self.from_program.recv().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.to_program = None;
+        Ok(())
+    }
+}
