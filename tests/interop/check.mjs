@@ -1,7 +1,7 @@
 // Facts about NEXUS3 and MCP programs that others wrote. Prints a line for each, and fails at the first that
 // does not hold. Called by .ci/interop with our binary and the folder where the others are installed.
 import { spawn, execFile } from "node:child_process";
-import { mkdtempSync, mkdirSync, writeFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, mkdirSync, readFileSync, readdirSync, writeFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -46,6 +46,20 @@ async function until(what, within, check) {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   throw new Error(`not within ${within} ms: ${what}`);
+}
+
+// Everything that a process has started, as [pid, command line].
+function descendants(pid) {
+  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((name) => {
+    try {
+      const parent = Number(readFileSync(`/proc/${name}/stat`, "utf8").split(") ").at(-1).split(" ")[1]);
+      return [{ pid: Number(name), parent, line: readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ") }];
+    } catch {
+      return [];
+    }
+  });
+  const below = (parent) => all.filter((one) => one.parent === parent).flatMap((one) => [[one.pid, one.line], ...below(one.pid)]);
+  return below(pid);
 }
 
 async function freePort() {
@@ -140,9 +154,10 @@ async function everyTool(port, connected) {
   holds("the server from PyPI tells the time", /\d{4}-\d\d-\d\dT/.test(time.content), time);
 }
 
-async function killed(port) {
-  const { stdout } = await run("pgrep", ["-f", `${everything} stdio`]);
-  for (const pid of stdout.trim().split("\n")) process.kill(Number(pid), "SIGKILL");
+async function killed(port, server) {
+  const programs = descendants(server.pid).filter(([, line]) => line.includes(`${everything} stdio`));
+  holds("the everything server runs below ours", programs.length === 1, programs);
+  process.kill(programs[0][0], "SIGKILL");
   const other = await call(port, "scout", "mcp__time__get_current_time", { timezone: "UTC" });
   holds("a server that is killed does not touch another", !other.meta?.error, other);
   await until("the killed server is back", 30000, async () => (await rpc(port, "mcp_status", { name: "everything" })).status === "connected");
@@ -179,10 +194,11 @@ async function hostOfOthers(port) {
 
 async function stopped(port, server) {
   const ended = new Promise((resolve) => server.on("exit", resolve));
+  const programs = descendants(server.pid);
   await rpc(port, "shutdown_server");
   await ended;
-  const left = await run("pgrep", ["-f", `${everything} stdio|${filesystem}|mcp-server-time`]).then((found) => found.stdout, () => "");
-  holds("nothing is left of the servers that we started", left.trim() === "", left);
+  const left = programs.filter(([pid]) => existsSync(`/proc/${pid}`));
+  holds("nothing is left of the servers that we started", programs.length >= 3 && left.length === 0, { programs, left });
 }
 
 try {
@@ -191,7 +207,7 @@ try {
   writeFileSync(join(files, "a.txt"), "three apples\n");
   const { port, server, connected } = await outsideServers();
   await everyTool(port, connected);
-  await killed(port);
+  await killed(port, server);
   await hostOfOthers(port);
   await stopped(port, server);
   console.log(`${facts} passed, 0 failed`);
