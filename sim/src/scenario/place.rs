@@ -17,12 +17,15 @@ const PROBLEMS_MAX: usize = 100;
 pub(super) struct Problems<'t> {
     file: &'t str,
     text: &'t str,
+    /// Where each line but the first begins.
+    lines: Vec<usize>,
     found: RefCell<Vec<(usize, String, String)>>,
 }
 
 impl<'t> Problems<'t> {
     pub(super) fn new(file: &'t str, text: &'t str) -> Self {
-        Self { file, text, found: RefCell::default() }
+        let lines = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        Self { file, text, lines, found: RefCell::default() }
     }
 
     /// The file.
@@ -40,7 +43,7 @@ impl<'t> Problems<'t> {
 
     /// The problems in the order of the text, the first of them if there are very many.
     pub(super) fn told(self) -> Vec<Problem> {
-        let Self { file, text, found } = self;
+        let Self { file, text, found, .. } = self;
         let mut found = found.into_inner();
         found.sort_by_key(|(offset, ..)| *offset);
         found.truncate(PROBLEMS_MAX);
@@ -134,7 +137,7 @@ impl<'a> Place<'a> {
     }
 
     pub(super) fn line(&self) -> usize {
-        position(self.problems.text, self.offset()).line
+        1 + self.problems.lines.partition_point(|begin| *begin <= self.offset())
     }
 
     /// Adds a problem at the value.
