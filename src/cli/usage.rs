@@ -25,7 +25,8 @@ pub fn told(error: &clap::Error) -> ExitCode {
     match unknown {
         Some((what, given, suggested)) => {
             let given = word(error, given).unwrap_or_default();
-            let known = word(error, suggested).or_else(|| nearest(&given, &typed()));
+            // Ours counts two letters in the wrong order as one mistake.
+            let known = nearest(&given, &typed()).or_else(|| word(error, suggested));
             unknown_word(what, &given, known.as_deref());
         }
         None => {

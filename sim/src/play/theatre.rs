@@ -24,7 +24,7 @@ use crate::hosts::{self, Hosts, LATENCY_MAX, LATENCY_MIN, now};
 use crate::machine::{self, HOME, SplitMix, Traffic, VirtualClock, current_job};
 use crate::mcp;
 use crate::model::{self, Scripted};
-use crate::scenario::{MODEL, SERVER, Scenario, Wire};
+use crate::scenario::{MODEL, SERVER, Scenario, Wire, mcp_host};
 
 pub struct Theatre {
     hosts: Hosts,
@@ -39,6 +39,8 @@ pub struct Theatre {
     pub heard: Heard,
     /// Every message of server, models and clients.
     pub traffic: Traffic,
+    /// The host of MCP servers, where there is one.
+    mcp: Option<&'static str>,
     /// What a power cut leaves is drawn from here.
     chance: SplitMix,
 }
@@ -111,6 +113,7 @@ impl Theatre {
             observed,
             heard: Heard::default(),
             traffic,
+            mcp: mcp_host(&scenario.mcp),
             chance: SplitMix::named(seed, "crash"),
         };
         for name in scenario.clients() {
@@ -300,7 +303,7 @@ impl Theatre {
 
     /// Every other host.
     pub fn others(&self, host: &str) -> Vec<String> {
-        let hosts = [SERVER, MODEL].into_iter().map(str::to_owned);
+        let hosts = [SERVER, MODEL].into_iter().chain(self.mcp).map(str::to_owned);
         hosts.chain(self.desks.keys().cloned()).filter(|other| other != host).collect()
     }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::MCP;
 use super::place::Place;
 
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -42,6 +43,11 @@ pub struct McpServer {
     /// What it has. Several of one name are used in order.
     #[serde(default)]
     pub tool: Vec<McpTool>,
+}
+
+/// The host of those that are reached over HTTP, where there are any.
+pub fn host(servers: &[McpServer]) -> Option<&'static str> {
+    servers.iter().any(|server| server.transport == Transport::Http).then_some(MCP)
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]

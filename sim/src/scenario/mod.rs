@@ -26,7 +26,7 @@ pub use fault::{Direction, Fault, FaultKind, Shift, Target, Trigger};
 pub use files::{FileSpec, Files};
 pub use first::first;
 pub use matching::{Mismatch, REGEX_PREFIX, matches};
-pub use mcp::{McpFault, McpServer, McpTakes, McpTool, Revision, Transport};
+pub use mcp::{McpFault, McpServer, McpTakes, McpTool, Revision, Transport, host as mcp_host};
 pub use nexus3::config::Problem;
 pub use schema::schema;
 pub use step::{
@@ -270,11 +270,12 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         .filter_map(|(place, form)| step::read(&place, form).map(|step| (place, step)))
         .collect();
     names::check_steps(&steps);
-    let clients = steps.iter().map(|(_, step)| step.client.as_str()).collect();
+    let clients = steps.iter().map(|(_, step)| step.client.as_str());
+    let hosts = clients.chain(mcp::host(&form.mcp)).collect();
     let faults = root.items_of("fault").into_iter().zip(form.fault);
     let faults = faults
         .filter_map(|(place, form_of_fault)| {
-            names::check_hosts(&place, &clients);
+            names::check_hosts(&place, &hosts);
             let fault = fault::read(&place, form_of_fault)?;
             if form.lane == Lane::Pipes && !fault.fits_pipes() {
                 let problem = "nothing is cut, kept back or lost over pipes";

@@ -105,9 +105,9 @@ fn check_uses(place: &Place<'_>, saved: &BTreeSet<String>) {
 }
 
 /// Checks the hosts of one fault against those of the steps.
-pub(super) fn check_hosts(place: &Place<'_>, clients: &BTreeSet<&str>) {
-    let mut hosts = vec![SERVER, MODEL, MCP];
-    hosts.extend(clients);
+pub(super) fn check_hosts(place: &Place<'_>, others: &BTreeSet<&str>) {
+    let mut hosts = vec![SERVER, MODEL];
+    hosts.extend(others);
     for host in place.get("host").into_iter().chain(place.items_of("between")) {
         let name = host.text().unwrap_or_default();
         if !hosts.contains(&name) {

@@ -191,7 +191,9 @@ proptest! {
 
     #[test]
     fn the_simulated_disk_answers_as_the_real_one(acts in acts()) {
-        let temp = tempfile::tempdir().expect("a temporary directory is made");
+        // One in another: what lies beside it is nobody else's.
+        let outer = tempfile::tempdir().expect("a temporary directory is made");
+        let temp = tempfile::tempdir_in(outer.path()).expect("it takes another");
         let real = real::fs_by_walking();
         let real_root = real.canonical(temp.path()).expect("it exists");
         let disk = disk();

@@ -1,8 +1,11 @@
 //! The invariant `bounds`: no limit is exceeded at any time, a server that has stopped holds nothing
 //! open, and at the end nothing is queued, running or left behind.
 
+use std::collections::BTreeSet;
+
 use nexus3::limits::{CONNECTIONS_MAX, REFUSALS_AT_ONCE_MAX, WAITING_SENDS_MAX};
 
+use super::promises::changed;
 use super::{Check, End, Invariant, Observation, Seen};
 use crate::play::observed::Answer;
 use crate::play::server::ProcessState;
@@ -12,6 +15,8 @@ use crate::scenario::Scenario;
 pub struct Bounds {
     /// Connections that the server may have accepted, those it is refusing included.
     accepted_max: usize,
+    /// Files that the scenario puts there, perhaps beside a server that runs: they are not its own.
+    foreign: BTreeSet<String>,
 }
 
 impl Bounds {
@@ -20,7 +25,10 @@ impl Bounds {
             let connections = server.get("max_connections")?.as_u64()?;
             usize::try_from(connections).ok()
         });
-        Self { accepted_max: configured.unwrap_or(CONNECTIONS_MAX) + REFUSALS_AT_ONCE_MAX }
+        Self {
+            accepted_max: configured.unwrap_or(CONNECTIONS_MAX) + REFUSALS_AT_ONCE_MAX,
+            foreign: changed(scenario).map(|path| path.display().to_string()).collect(),
+        }
     }
 }
 
@@ -61,6 +69,7 @@ impl Check for Bounds {
         }
         found.extend(end.survey.and_then(|survey| survey.trouble.clone()));
         let left_behind = end.left_behind.iter().flatten();
+        let left_behind = left_behind.filter(|path| !self.foreign.contains(*path));
         found.extend(left_behind.map(|path| format!("{path} was left behind")));
         found
     }
@@ -91,7 +100,7 @@ mod tests {
     use crate::play::checker::Survey;
 
     fn bounds() -> Bounds {
-        Bounds { accepted_max: 2 }
+        Bounds { accepted_max: 2, foreign: ["/theirs.token".to_owned()].into() }
     }
 
     #[test]
@@ -125,7 +134,7 @@ mod tests {
     fn a_server_that_does_not_come_to_rest_is_told() {
         let trouble = Some("scout does not come to rest".to_owned());
         let busy = Survey { trouble, ..Survey::default() };
-        let left_behind = Some(vec!["/home/x.token".to_owned()]);
+        let left_behind = Some(vec!["/home/x.token".to_owned(), "/theirs.token".to_owned()]);
         let end = End { survey: Some(&busy), left_behind };
         let found = bounds().at_end(&Run::default().seen(), &end);
         assert_eq!(found, ["scout does not come to rest", "/home/x.token was left behind"]);

@@ -1,6 +1,6 @@
 //! What a server can promise of what it told, given what its scenario does to the disk below it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::machine::HOME;
 use crate::scenario::{Action, Fault, FaultKind, Scenario};
@@ -34,6 +34,11 @@ impl Promises {
 
 /// Whether a scenario changes files below this directory by itself.
 pub fn changes(scenario: &Scenario, below: &Path) -> bool {
+    changed(scenario).any(|path| path.starts_with(below))
+}
+
+/// The files that a scenario changes by itself.
+pub fn changed(scenario: &Scenario) -> impl Iterator<Item = &PathBuf> {
     let by_steps = scenario.steps.iter().filter_map(|step| match &step.action {
         Action::Files(files) => Some(files),
         _ => None,
@@ -42,5 +47,5 @@ pub fn changes(scenario: &Scenario, below: &Path) -> bool {
         FaultKind::Files(files) => Some(files),
         _ => None,
     });
-    by_steps.chain(by_faults).flat_map(|files| files.keys()).any(|path| path.starts_with(below))
+    by_steps.chain(by_faults).flat_map(|files| files.keys())
 }
