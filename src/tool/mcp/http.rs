@@ -8,6 +8,7 @@
 )]
 
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,13 +26,16 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::Ground;
 use super::connection::{Lost, Opening, Server, Why};
 use super::session::talk;
 use crate::config::McpServer;
-use crate::limits::{MCP_HTTP_HEAD_MAX, MCP_HTTP_SILENCE_MAX, MCP_MESSAGE_BYTES_MAX};
+use crate::limits::{
+    MCP_CLOSE_MAX, MCP_HTTP_HEAD_MAX, MCP_HTTP_SILENCE_MAX, MCP_MESSAGE_BYTES_MAX,
+};
 use crate::world::{Http, HttpBody, HttpError, HttpFault, HttpResponse};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -51,18 +55,26 @@ pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening
         value.set_sensitive(true);
         Some((name, value))
     };
+    let (held, mut released) = mpsc::channel(1);
     let client = Client {
         http: Arc::clone(&ground.http),
         headers: Arc::new(headers.iter().filter_map(header).collect()),
         server: Arc::clone(server),
+        held,
     };
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.to_string());
     config.max_sse_event_size = MCP_MESSAGE_BYTES_MAX;
     // A new session is a new conversation, with other tools perhaps: we begin it ourselves.
     config.reinit_on_expired_session = false;
     let transport = StreamableHttpClientTransport::with_client(client, config);
-    talk(server, transport, opening).await
+    let why = talk(server, transport, opening).await;
+    // The library's tasks end by themselves once nobody wants them; until then they hold connections.
+    let _ = timeout(MCP_CLOSE_MAX, released.recv()).await;
+    why
 }
+
+/// Held by everything that may have a connection open.
+type Held = mpsc::Sender<Infallible>;
 
 #[derive(Clone)]
 struct Client {
@@ -70,6 +82,7 @@ struct Client {
     /// Those of the configuration.
     headers: Arc<HeaderMap>,
     server: Arc<Server>,
+    held: Held,
 }
 
 impl Client {
@@ -137,7 +150,7 @@ impl StreamableHttpClient for Client {
         let session = text(&response.headers, &SESSION).map(str::to_owned);
         let kind = text(&response.headers, &CONTENT_TYPE).unwrap_or_default();
         if status.is_success() && kind.starts_with(EVENTS) {
-            let events = events(response.body);
+            let events = events(response.body, self.held.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let is_json = kind.starts_with(JSON);
@@ -177,7 +190,7 @@ impl StreamableHttpClient for Client {
         let response = self.send(Method::GET, &uri, (headers, given), Bytes::new()).await?;
         let kind = text(&response.headers, &CONTENT_TYPE).unwrap_or_default();
         if response.status.is_success() && kind.starts_with(EVENTS) {
-            return Ok(events(response.body));
+            return Ok(events(response.body, self.held.clone()));
         }
         // Many have nothing to say that nobody asked for, and refuse in many ways.
         Err(StreamableHttpError::ServerDoesNotSupportSse)
@@ -270,8 +283,9 @@ async fn whole(mut body: HttpBody) -> Result<Vec<u8>, Lost> {
     Ok(bytes)
 }
 
-fn events(body: HttpBody) -> BoxStream<'static, Result<Sse, SseError>> {
-    let bounded = Bounded { body, since_end: 0, last: 0, silence: Box::pin(silence()) };
+fn events(body: HttpBody, held: Held) -> BoxStream<'static, Result<Sse, SseError>> {
+    let silence = Box::pin(silence());
+    let bounded = Bounded { body, since_end: 0, last: 0, silence, _held: held };
     SseStream::from_bytes_stream(bounded).boxed()
 }
 
@@ -283,6 +297,7 @@ struct Bounded {
     /// The byte before, to find the empty line that ends an event.
     last: u8,
     silence: Pin<Box<tokio::time::Sleep>>,
+    _held: Held,
 }
 
 fn silence() -> tokio::time::Sleep {
