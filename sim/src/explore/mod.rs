@@ -38,19 +38,17 @@ pub fn effective(ground: &Ground, profile: &Profile, seed: u64) -> Document {
     models::disturb(&mut document, &profile.model, &mut draw("models"));
     clients::disturb(&mut document, &profile.client, ground, &mut draw("clients"));
     faults::add(&mut document, &profile.fault, ground, &mut draw("faults"));
-    if draw("lane").happens(profile.pipes) {
+    if document.get("lane").is_some() || draw("lane").happens(profile.pipes) {
         over_pipes(&mut document);
     }
     document
 }
 
-/// Takes the network out, where the file says nothing of its own about it and nothing needs it.
+/// Takes the network out, where nothing needs it.
 fn over_pipes(document: &mut Document) {
-    if document.get("lane").is_none() {
-        document.set("lane", "pipes");
-        if Scenario::parse("over pipes", &document.text()).is_err() {
-            document.remove("lane");
-        }
+    document.set("lane", "pipes");
+    if Scenario::parse("over pipes", &document.text()).is_err() {
+        document.remove("lane");
     }
 }
 
