@@ -48,7 +48,7 @@ model *ARGS: build-sim
 conform *ARGS: build-sim
     {{nexus3-sim}} conform {{ARGS}}
 
-# Plants each bug of tests/planted and expects it to be found: `just planted recovery_skipped`.
+# Plants each bug of tests/planted and expects it to be found: `just planted recovery_skipped`, `just planted -j 2`.
 planted *NAMES:
     .ci/planted {{NAMES}}
 
