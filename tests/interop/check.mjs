@@ -14,10 +14,27 @@ const run = promisify(execFile);
 const top = realpathSync(mkdtempSync(join(tmpdir(), "nexus3-interop-")));
 const nexusHome = join(top, "home");
 const files = join(top, "files");
-const everything = join(home, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-const filesystem = join(home, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
+const everything = join(home, "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+const filesystem = join(home, "npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
 const children = [];
+// For everything together, and for one command.
+const WHOLE_MAX = 600000;
+const COMMAND_MAX = 90000;
 let facts = 0;
+
+function cleanUp() {
+  for (const child of children) child.kill("SIGKILL");
+  rmSync(top, { recursive: true, force: true });
+}
+
+function giveUp(why) {
+  console.error(`FAILED  ${why}`);
+  cleanUp();
+  process.exit(1);
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => giveUp(`ended by ${signal}`));
+setTimeout(() => giveUp(`not done within ${WHOLE_MAX} ms`), WHOLE_MAX).unref();
 
 function holds(fact, is, detail) {
   if (!is) throw new Error(`${fact}\n${JSON.stringify(detail, null, 1)?.slice(0, 4000)}`);
@@ -62,6 +79,22 @@ function descendants(pid) {
   return below(pid);
 }
 
+// The processes that know our folder.
+function ours() {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid).flatMap((name) => {
+    try {
+      const line = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
+      return line.includes(top) ? [[Number(name), line]] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function ask(url) {
+  return fetch(url, { signal: AbortSignal.timeout(5000) });
+}
+
 async function freePort() {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -89,7 +122,7 @@ function arguments_(schema) {
 
 async function rpc(port, method, params = {}, agent) {
   const args = ["rpc", "call", method, JSON.stringify(params), "--port", String(port), "--home", nexusHome];
-  const { stdout } = await run(nexus3, agent ? [...args, "--agent", agent] : args);
+  const { stdout } = await run(nexus3, agent ? [...args, "--agent", agent] : args, { timeout: COMMAND_MAX, killSignal: "SIGKILL" });
   return JSON.parse(stdout);
 }
 
@@ -112,7 +145,7 @@ async function listedByOthers(command, args) {
 async function outsideServers() {
   const [port, httpPort] = [await freePort(), await freePort()];
   start(process.execPath, [everything, "streamableHttp"], { env: { ...process.env, PORT: String(httpPort) } });
-  await until("the everything server listens", 20000, async () => (await fetch(`http://127.0.0.1:${httpPort}/mcp`)).status);
+  await until("the everything server listens", 20000, async () => (await ask(`http://127.0.0.1:${httpPort}/mcp`)).status);
   const servers = {
     everything: { command: process.execPath, args: [everything, "stdio"], env: { SECRET_OF_OURS: "canary-value-7" } },
     web: { url: `http://127.0.0.1:${httpPort}/mcp` },
@@ -121,7 +154,7 @@ async function outsideServers() {
   };
   writeFileSync(join(nexusHome, "mcp.json"), JSON.stringify({ mcpServers: servers }), { mode: 0o600 });
   const server = start(nexus3, ["serve", String(port), "--home", nexusHome, "--allow-yolo"], { cwd: files });
-  await until("our server listens", 20000, async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok);
+  await until("our server listens", 20000, async () => (await ask(`http://127.0.0.1:${port}/healthz`)).ok);
   const connected = await until("all servers are connected", 60000, async () => {
     const { servers } = await rpc(port, "mcp_list_servers");
     return servers.every((server) => server.status === "connected") && servers;
@@ -185,6 +218,13 @@ async function hostOfOthers(port) {
   holds("it lists the agents", listed.agents.some((agent) => agent.agent_id === "guest"), listed);
   const cancelled = await does("cancel", { agent_id: "guest" });
   holds("it cancels what runs", Array.isArray(cancelled.request_ids), cancelled);
+  const abort = new AbortController();
+  const long = does("send", { agent_id: "guest", content: 'call sleep {"seconds":600}' }, { signal: abort.signal }).catch((error) => error);
+  await until("the agent sleeps", 20000, async () => (await does("status", { agent_id: "guest" })).status === "running");
+  abort.abort("enough");
+  await long;
+  await until("the agent is idle", 20000, async () => (await does("status", { agent_id: "guest" })).status === "idle");
+  holds("a call that it calls off ends the turn", true);
   const destroyed = await does("destroy", { agent_id: "guest" });
   holds("it destroys the agent", destroyed.success === true, destroyed);
   const wrong = await client.callTool({ name: "send", arguments: { agent_id: "guest", content: "x" } });
@@ -196,9 +236,13 @@ async function stopped(port, server) {
   const ended = new Promise((resolve) => server.on("exit", resolve));
   const programs = descendants(server.pid);
   await rpc(port, "shutdown_server");
-  await ended;
+  await Promise.race([ended, new Promise((_, reject) => setTimeout(() => reject(new Error("our server does not stop")), 30000).unref())]);
   const left = programs.filter(([pid]) => existsSync(`/proc/${pid}`));
   holds("nothing is left of the servers that we started", programs.length >= 3 && left.length === 0, { programs, left });
+  await until("nothing that knows our folder runs", 10000, () => ours().length === 0).catch((error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(ours())}`);
+  });
+  holds("nothing runs that knows our folder", true);
 }
 
 try {
@@ -216,6 +260,5 @@ try {
   console.log(`${facts} passed, 1 failed`);
   process.exitCode = 1;
 } finally {
-  for (const child of children) child.kill("SIGKILL");
-  rmSync(top, { recursive: true, force: true });
+  cleanUp();
 }
