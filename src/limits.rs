@@ -114,8 +114,13 @@ pub const EVENTS_FORGOTTEN_AT_ONCE_MAX: usize = 1000;
 pub const EVENTS_FORGET_EVERY: Duration = Duration::from_hours(1);
 /// Agents whose kept events are counted in memory; beyond that the counting starts again.
 pub const EVENT_COUNTS_MAX: usize = 4096;
+/// Agents of which the writer knows without asking that they are there, or are not.
+pub const KNOWN_AGENTS_MAX: usize = 4096;
 /// A database is read as often before it counts as damaged.
-pub const DAMAGE_SEEN_TIMES: u32 = 5;
+pub const DAMAGE_SEEN_TIMES: u32 = 32;
+/// How often all of it is read meanwhile, which takes long where it is large.
+pub const DAMAGE_READ_TIMES: u32 = 5;
+const _: () = assert!(DAMAGE_READ_TIMES <= DAMAGE_SEEN_TIMES, "it is read where it is seen");
 /// Damaged databases that were set aside in the same millisecond.
 pub const SET_ASIDE_NAMES_MAX: u32 = 100;
 
@@ -303,8 +308,8 @@ pub const PROVIDER_RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 pub const MODEL_ID_BYTES_MAX: usize = 256;
 /// How long a provider that is only asked whether it is there may take.
 pub const PROVIDER_PROBE_MAX: Duration = Duration::from_secs(5);
-/// How often one request follows a provider that sends it elsewhere.
-pub const PROVIDER_REDIRECTS_MAX: u32 = 3;
+/// How often one request follows a provider or an MCP server that sends it elsewhere.
+pub const REDIRECTS_MAX: u32 = 3;
 /// Connections to one host that are kept for later requests.
 pub const HTTP_IDLE_CONNECTIONS_MAX: usize = 32;
 /// How long they are kept: shorter than the minute after which many servers give theirs up.

@@ -22,6 +22,7 @@ use crate::hub::Hub;
 use crate::limits::HANDLES_RESERVED;
 use crate::logs::{Detail, Logs};
 use crate::policy::PolicyError;
+use crate::policy::budget::KeptBudget;
 use crate::policy::ceiling::Yolo;
 use crate::pool::{Ground, Pool, Records};
 use crate::provider::{ModelError, Models, Watchers};
@@ -140,10 +141,14 @@ fn watched(
 }
 
 /// Has a recorder keep what the agents of an earlier server are when this one begins.
-async fn keep_earlier(recorder: &Recorder, pool: &Pool) {
-    recorder.begins();
-    for id in pool.dormant() {
-        recorder.earlier(&id, pool.dormant_session(&id).await.as_ref());
+async fn keep_earlier(recorder: &Recorder, pool: &Pool, budgets: &[KeptBudget]) {
+    let left = pool.followed_last().await;
+    for (number, id) in pool.dormant().into_iter().chain(left) {
+        let mut earlier = pool.dormant_agent(number, &id).await;
+        if let Some(earlier) = &mut earlier {
+            earlier.budget = budgets.iter().find(|budget| budget.agent == number).cloned();
+        }
+        recorder.earlier(&id, earlier);
     }
 }
 
@@ -151,7 +156,19 @@ async fn keep_earlier(recorder: &Recorder, pool: &Pool) {
 fn flags(settings: &Settings) -> Vec<&'static str> {
     let yolo = (settings.yolo == Yolo::Allowed).then_some("--allow-yolo");
     let access = (settings.access == Access::Everybody).then_some("--no-auth");
-    yolo.into_iter().chain(access).collect()
+    let resume = (settings.resume == Resume::AtStart).then_some("--resume");
+    yolo.into_iter().chain(access).chain(resume).collect()
+}
+
+/// Says what was found of the last server, and has a recorder hear all from here on. Returns what its
+/// agents may use.
+fn begin(records: &mut Records, recorder: Option<&Recorder>) -> Vec<KeptBudget> {
+    tell(&records.opened);
+    if let Some(recorder) = recorder {
+        records.ear = Some(recorder.mcp_ear());
+        recorder.begins(records.opened.last_seq);
+    }
+    records.opened.budgets.clone()
 }
 
 /// Says what was found of the last server.
@@ -206,13 +223,13 @@ impl Server {
         let secrets = models.secrets().clone();
         let setting = Setting::of(flags, &config, &models, (home.path(), &ground.cwd));
         let events = recorder.clone().map(|recorder| Arc::new(recorder) as Arc<dyn Audience>);
-        let records =
+        let mut records =
             Records::open_before(&world, home.path(), &config, logs.clone(), events).await?;
-        tell(&records.opened);
+        let budgets = begin(&mut records, recorder.as_ref());
         let pool = Pool::new(world.clone(), &config, models, ground, records)?;
         pool.tidy_sessions();
         if let Some(recorder) = &recorder {
-            keep_earlier(recorder, &pool).await;
+            keep_earlier(recorder, &pool, &budgets).await;
         }
         if resume == Resume::AtStart {
             for (id, error) in pool.restore_all().await {

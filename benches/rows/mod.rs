@@ -75,6 +75,7 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "rpc-list" => process::rpc_list(bench).await,
         "sim-quiet" => simulation::quiet(bench).await,
         "sim-turns" => simulation::turns(bench).await,
+        "sim-crash" => simulation::crashes(bench).await,
         "p99-under-load" => busy::p99_under_load(bench).await,
         "key-echo" => echo::key_echo(bench).await,
         "scenarios" => simulation::scenarios().await,

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use crate::play::{self, Played};
+use crate::play::{self, Played, Sought};
 use crate::scenario::{Invariant, Problem, Scenario};
 
 /// What a failure is about. Two failing scenarios fail alike if they share one.
@@ -65,6 +65,11 @@ pub fn of(scenario: &Scenario) -> Verdict {
 /// The same, and what happened as values.
 pub fn of_recorded(scenario: &Scenario) -> Verdict {
     judged(|| play::play_recorded(scenario, scenario.seed, None))
+}
+
+/// The same, no further than it takes to see what is sought.
+pub fn of_seeking(scenario: &Scenario, sought: Sought) -> Verdict {
+    judged(|| play::play_seeking(scenario, scenario.seed, sought))
 }
 
 fn judged(play: impl FnOnce() -> Played) -> Verdict {

@@ -1,8 +1,11 @@
 //! The invariants are held against whole runs, while these go on: a secret that an agent is named
 //! after is found everywhere it gets to. And so is what the file expects of their end.
 
-use nexus3_sim::play;
-use nexus3_sim::scenario::Scenario;
+use std::time::Duration;
+
+use nexus3_sim::play::{self, Sought};
+use nexus3_sim::scenario::{Invariant, Scenario};
+use nexus3_sim::verdict::Kind;
 
 const LEAK: &str = r#"
 schema = 1
@@ -47,6 +50,22 @@ fn a_secret_is_found_wherever_it_gets_to() {
     ];
     assert_eq!(failures(LEAK), found);
     assert_eq!(failures(&format!("{LEAK}{IGNORED}")), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_ends_with_what_is_sought_and_where_it_is_not_to_be_found() {
+    let text = format!("{LEAK}[[step]]\nsleep = \"1m\"\n");
+    let scenario = Scenario::parse("x.toml", &text).unwrap();
+    let seeking = |invariant, within| {
+        let sought = Sought { kind: Kind::Invariant(invariant), within };
+        let played = play::play_seeking(&scenario, 0, sought);
+        (played.kinds.contains(&sought.kind), played.virtual_time)
+    };
+    let (is_found, after) = seeking(Invariant::Window, Duration::from_mins(10));
+    assert!(is_found && after < Duration::from_secs(1), "{after:?}");
+    let within = Duration::from_secs(10);
+    let (is_found, after) = seeking(Invariant::Pairs, within);
+    assert!(!is_found && after > within && after < 2 * within, "{after:?}");
 }
 
 const RESTARTED: &str = r#"

@@ -17,8 +17,9 @@ use crate::rpc::code::Code;
 use crate::rpc::method::ListSessionsParams;
 use crate::world::World;
 
+/// Which server, for commands that print no result of one.
 #[derive(Clone, Debug, Args)]
-pub struct Flags {
+pub struct Place {
     /// The server's port [default: `server.port` of the configuration, or 8765]
     #[arg(long, global = true, value_name = "N", conflicts_with = "url")]
     port: Option<u16>,
@@ -31,9 +32,21 @@ pub struct Flags {
     /// The server's home, where its token file is [default: `$NEXUS3_HOME`, or ~/.nexus3]
     #[arg(long, global = true, value_name = "DIR")]
     home: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct Flags {
+    #[command(flatten)]
+    place: Place,
     /// Prints the server's result as JSON
     #[arg(long, global = true)]
     json: bool,
+}
+
+impl From<Place> for Flags {
+    fn from(place: Place) -> Self {
+        Self { place, json: false }
+    }
 }
 
 // No doc comment: clap would take it for the help of the command.
@@ -62,18 +75,25 @@ impl Flags {
         api_key: Option<String>,
         home: Option<PathBuf>,
     ) -> Self {
-        Self { port, url, api_key, home, json: false }
+        Self::from(Place { port, url, api_key, home })
     }
 
     /// Whether somebody said which server.
     pub fn names_a_server(&self) -> bool {
-        self.port.is_some() || self.url.is_some()
+        self.place.port.is_some() || self.place.url.is_some()
+    }
+
+    /// The same for the server on this port.
+    #[must_use]
+    pub fn at_port(&self, port: u16) -> Self {
+        let place = Place { port: Some(port), url: None, ..self.place.clone() };
+        Self { place, ..self.clone() }
     }
 
     /// Where the server is: given, or where one that is started here would listen.
     pub fn address(&self, world: &World) -> anyhow::Result<SocketAddr> {
         let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        if let Some(given) = self.url.or(self.port.map(local)) {
+        if let Some(given) = self.place.url.or(self.place.port.map(local)) {
             return Ok(given);
         }
         let configured = config::load(world, &self.home(world)?, None, Vec::new());
@@ -96,13 +116,13 @@ impl Flags {
     }
 
     pub fn home(&self, world: &World) -> anyhow::Result<PathBuf> {
-        home(world, self.home.clone())
+        home(world, self.place.home.clone())
     }
 
     /// The token for the server on a port.
     pub fn token(&self, world: &World, port: u16) -> Result<Option<SecretString>, Failed> {
         let home = self.home(world)?;
-        find_token(world, &home, port, self.api_key.clone())
+        find_token(world, &home, port, self.place.api_key.clone())
             .map_err(|error| Failed::Authentication(error.into()))
     }
 
@@ -117,6 +137,12 @@ impl Flags {
 }
 
 impl Connection {
+    /// To the server that a client talks to.
+    pub fn through(world: &World, home: PathBuf, client: NexusClient) -> Self {
+        let flags = Flags::of(None, Some(client.address()), None, Some(home.clone()));
+        Self { world: world.clone(), home, client, flags }
+    }
+
     /// The same with another client.
     pub fn with(&self, client: NexusClient) -> Self {
         let (world, home) = (self.world.clone(), self.home.clone());

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::doctor::Finding;
 use crate::config::{Config, McpServer};
 use crate::reach;
-use crate::world::World;
+use crate::world::{Kind, World};
 
 pub(super) fn of_mcp(world: &World, config: &Config) -> Vec<Finding> {
     let servers = config.mcp_servers.iter();
@@ -15,7 +15,16 @@ pub(super) fn of_mcp(world: &World, config: &Config) -> Vec<Finding> {
 
 fn of_server(world: &World, config: &Config, (name, server): (&str, &McpServer)) -> Finding {
     match server {
-        McpServer::Stdio { command, env, .. } => {
+        McpServer::Stdio { command, env, cwd, .. } => {
+            // A relative one depends on where the server is started.
+            let absolute = cwd.as_ref().filter(|cwd| cwd.is_absolute());
+            if let Some(cwd) = absolute.filter(|cwd| world.fs.dir(cwd).is_err()) {
+                return Finding::wrong(
+                    "mcp",
+                    format!("{name}: there is no directory {} to run in", cwd.display()),
+                    "make it, or name another `cwd` in mcp.json",
+                );
+            }
             let given = env.get("PATH").map(|path| path.expose().to_owned());
             let path = given.or_else(|| world.environment.var("PATH")).unwrap_or_default();
             if is_there(world, command, &path) {
@@ -24,7 +33,7 @@ fn of_server(world: &World, config: &Config, (name, server): (&str, &McpServer))
             Finding::wrong(
                 "mcp",
                 format!("{name}: there is no program {command}"),
-                "install it, or name it by its path in mcp.json",
+                "install it, make it executable, or name it by its path in mcp.json",
             )
         }
         McpServer::Http { url, .. } => {
@@ -43,10 +52,20 @@ fn of_server(world: &World, config: &Config, (name, server): (&str, &McpServer))
 }
 
 fn is_there(world: &World, command: &str, path: &str) -> bool {
-    let is_file = |path: &Path| world.fs.canonical(path).is_ok();
     if command.contains('/') {
         // A relative one depends on where the server is started.
-        return !command.starts_with('/') || is_file(Path::new(command));
+        return !command.starts_with('/') || is_program(world, Path::new(command));
     }
-    std::env::split_paths(path).any(|place| is_file(&place.join(command)))
+    std::env::split_paths(path).any(|place| is_program(world, &place.join(command)))
+}
+
+/// Whether somebody may execute what is there.
+fn is_program(world: &World, path: &Path) -> bool {
+    let found = world.fs.canonical(path).and_then(|path| {
+        let (Some(place), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(std::io::ErrorKind::NotFound.into());
+        };
+        world.fs.dir(place)?.stat(Path::new(name))
+    });
+    found.is_ok_and(|found| found.kind == Kind::File && found.mode & 0o111 != 0)
 }

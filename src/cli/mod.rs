@@ -41,6 +41,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::runtime::{Builder, Runtime};
 
 use self::connection::Connected;
+pub use self::interactive::office;
 use crate::world::World;
 use crate::world::real::{SUPERVISOR_COMMAND, supervise};
 

@@ -26,6 +26,8 @@ pub struct EventStream {
     parser: SseParser,
     records: VecDeque<Record>,
     last_bytes: Instant,
+    /// The types of events that are read, where not all are.
+    wanted: Option<&'static [&'static str]>,
     /// It ended or broke; what came before that is still to be read.
     end: Option<Result<(), ClientError>>,
 }
@@ -64,6 +66,7 @@ impl NexusClient {
             parser: SseParser::new(CLIENT_ANSWER_BYTES_MAX),
             records: VecDeque::new(),
             last_bytes: Instant::now(),
+            wanted: None,
             end: None,
         })
     }
@@ -85,11 +88,24 @@ impl NexusClient {
 }
 
 impl EventStream {
+    /// Reads only events of these types, or all.
+    pub(super) fn want(&mut self, types: Option<&'static [&'static str]>) {
+        self.wanted = types;
+    }
+
+    fn is_wanted(&self, record: &Record) -> bool {
+        let named = self.wanted.zip(record.event.as_deref());
+        named.is_none_or(|(types, name)| types.contains(&name))
+    }
+
     /// The next event; `None` once the server has ended the stream, or after an error. Events of
     /// types that a newer server may have are passed over. Dropping the wait loses nothing.
     pub async fn next(&mut self) -> Option<Result<Event, ClientError>> {
         loop {
             while let Some(record) = self.records.pop_front() {
+                if !self.is_wanted(&record) {
+                    continue;
+                }
                 match read(&record) {
                     Reading::Event(event) => return Some(Ok(*event)),
                     Reading::Unknown => {}

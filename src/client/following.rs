@@ -26,6 +26,7 @@ pub struct Events {
     /// Whether the agent was gone by the last event; its id may have another life after that.
     gone: bool,
     opened: bool,
+    wanted: Option<&'static [&'static str]>,
 }
 
 #[derive(Debug)]
@@ -49,11 +50,20 @@ impl NexusClient {
             attempts: 0,
             gone: false,
             opened: false,
+            wanted: None,
         }
     }
 }
 
 impl Events {
+    /// Passes over all events but those of these types, before they are even read: whoever listens to
+    /// everybody need not pay for what everybody says. The cursor stays at the last one of them.
+    #[must_use]
+    pub fn only(mut self, types: &'static [&'static str]) -> Self {
+        self.wanted = Some(types);
+        self
+    }
+
     /// The next event. An error tells that the stream was lost or could not be opened: whoever asks
     /// again has it opened again, after a while that grows. `None` once nothing will follow: the server
     /// stops, the agent is gone, or the request was refused for good.
@@ -108,7 +118,8 @@ impl Events {
         }
         self.attempts = self.attempts.saturating_add(1);
         match self.client.open_events(self.agent.as_ref(), self.cursor).await {
-            Ok(stream) => {
+            Ok(mut stream) => {
+                stream.want(self.wanted);
                 self.state = State::Open(Box::new(stream));
                 self.opened = true;
                 Ok(())

@@ -9,8 +9,8 @@ use super::{ClientError, NexusClient};
 use crate::code::Code;
 use crate::id::{AgentId, RequestId};
 use crate::limits::{
-    AUTO_REQUEST_ID_HEX, CLIENT_ASK_AFTER, CLIENT_ASK_AFTER_LOSS, CLIENT_ASK_EVERY,
-    CLIENT_CALL_MAX, TIMEOUT_SECONDS_MAX,
+    AUTO_AGENT_ID_HEX, AUTO_REQUEST_ID_HEX, CLIENT_ASK_AFTER, CLIENT_ASK_AFTER_LOSS,
+    CLIENT_ASK_EVERY, CLIENT_CALL_MAX, TIMEOUT_SECONDS_MAX,
 };
 use crate::rpc::method::{GetRequestResult, RequestStatus, SendParams, SendResult, call};
 use crate::world::Use;
@@ -57,6 +57,13 @@ impl NexusClient {
         let chance = self.chance.as_ref().ok_or(ClientError::Unnamed)?;
         let drawn = chance.hex(Use::RequestId, AUTO_REQUEST_ID_HEX);
         Ok(RequestId::parse(&drawn).expect("digits are a request id"))
+    }
+
+    /// An agent id as a server would draw it.
+    pub fn draw_agent_id(&self) -> Result<AgentId, ClientError> {
+        let chance = self.chance.as_ref().ok_or(ClientError::Unnamed)?;
+        let drawn = chance.hex(Use::AgentId, AUTO_AGENT_ID_HEX);
+        Ok(AgentId::parse(&drawn).expect("digits are an agent id"))
     }
 
     async fn say(&self, agent: &AgentId, params: &SendParams, id: &RequestId) -> Known {

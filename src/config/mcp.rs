@@ -155,6 +155,13 @@ impl McpServer {
         }
     }
 
+    pub fn is_http(&self) -> bool {
+        match self {
+            Self::Stdio { .. } => false,
+            Self::Http { .. } => true,
+        }
+    }
+
     /// As the wire calls how it is reached.
     pub fn transport(&self) -> &'static str {
         match self {
@@ -163,18 +170,21 @@ impl McpServer {
         }
     }
 
-    /// A text without the secrets of this server.
-    pub fn hide(&self, text: &str) -> String {
+    /// What nobody is shown of it.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let secrets = match self {
             Self::Stdio { env, .. } => env,
             Self::Http { headers, .. } => headers,
         };
+        // What is shorter is no secret, and would take common words along.
+        secrets.values().map(HeaderText::expose).filter(|secret| secret.len() >= SECRET_BYTES_MIN)
+    }
+
+    /// A text without the secrets of this server.
+    pub fn hide(&self, text: &str) -> String {
         let mut told = text.to_owned();
-        for secret in secrets.values().map(HeaderText::expose) {
-            // What is shorter is no secret, and would take common words along.
-            if secret.len() >= SECRET_BYTES_MIN {
-                told = told.replace(secret, "[redacted]");
-            }
+        for secret in self.secrets() {
+            told = told.replace(secret, "[redacted]");
         }
         told
     }

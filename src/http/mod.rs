@@ -90,6 +90,7 @@ pub async fn serve(
             let served = connection(stream, Arc::clone(&service), stop.clone(), place);
             connections.spawn(cut.clone().run_until_cancelled_owned(served));
         } else if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+            service.record_left_out(StatusCode::SERVICE_UNAVAILABLE);
             connections.spawn(refuse(stream, place));
         }
     }
@@ -110,8 +111,10 @@ async fn connection(
 ) {
     let phase = Phase::new();
     let timed = Timed::new(stream, Arc::clone(&phase));
+    let inside = Arc::clone(&service);
     let handler = service_fn(move |request| {
-        let (service, phase) = (Arc::clone(&service), Arc::clone(&phase));
+        let service = &inside;
+        let (service, phase) = (Arc::clone(service), Arc::clone(&phase));
         async move {
             let (exchange, busy) = (phase.head_received(), service.activity.begin());
             let response = service.answer(request, exchange.receive_until).await;
@@ -135,6 +138,14 @@ async fn connection(
     };
     // How a connection ended is the client's business: it may leave at any moment.
     if let Err(error) = ended {
+        if error.is_parse() {
+            // The library has answered what it could not read.
+            service.record_left_out(if error.is_parse_too_large() {
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+            } else {
+                StatusCode::BAD_REQUEST
+            });
+        }
         tracing::debug!(%error, "a connection broke");
     }
 }
@@ -178,12 +189,24 @@ impl Service {
             Wanted::Call => match body::read(body, until).await {
                 Ok(body) => {
                     let answer = self.rpc.answer(&caller, target, &body).await;
-                    if matches!(answer, Reply::NotJsonRpc(_)) {
-                        self.record_refused(&parts, &body, StatusCode::BAD_REQUEST);
+                    match &answer {
+                        Reply::NotJsonRpc(_) => {
+                            self.record_refused(&parts, &body, StatusCode::BAD_REQUEST);
+                        }
+                        Reply::Busy(_) => self.record_left_out(StatusCode::SERVICE_UNAVAILABLE),
+                        // These are calls, and recorded as such.
+                        Reply::Answer(_)
+                        | Reply::NotFound(_)
+                        | Reply::Failed(_)
+                        | Reply::NoContent => {}
                     }
                     reply::of_rpc(answer)
                 }
-                Err(refusal) => refusal.response(),
+                Err(refusal) => {
+                    let response = refusal.response();
+                    self.record_left_out(response.status());
+                    response
+                }
             },
             Wanted::Events => match self.open_stream(&caller, target, &parts).await {
                 Ok(events) => without_body(reply::of_events(events), body, &parts).await,

@@ -2,7 +2,8 @@
 //! refusal is about. No key is in them: only whether the token was shown, or another one.
 //!
 //! What depends on the moment (too slow, too many), on a head that is too large or on a body that was not
-//! kept is left out, since a replay could not be refused for the same.
+//! kept is left out, since a replay could not be refused for the same; the recording says how many there
+//! were.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use http::{HeaderName, StatusCode};
 use super::auth::AuthError;
 use super::sse::LAST_EVENT_ID;
 use super::{CLIENT, REQUESTER, Service};
-use crate::record::{RefusedRequest, Shown};
+use crate::record::{LeftOut, RefusedRequest, Shown};
 use crate::rpc::caller::ClientName;
 
 impl Service {
@@ -21,6 +22,7 @@ impl Service {
     pub(super) fn record_refused(&self, parts: &Parts, body: &[u8], status: StatusCode) {
         let Some(recorder) = self.rpc.recorder() else { return };
         let (Some(head), Ok(body)) = (head(parts, status), std::str::from_utf8(body)) else {
+            recorder.left_out(LeftOut::Request(status.as_u16()));
             return;
         };
         let shown = match self.auth.check(&parts.headers) {
@@ -39,6 +41,15 @@ impl Service {
             body,
             status: status.as_u16(),
         });
+    }
+}
+
+impl Service {
+    /// Notes that a request was refused for a reason that a replay cannot have.
+    pub(super) fn record_left_out(&self, status: StatusCode) {
+        if let Some(recorder) = self.rpc.recorder() {
+            recorder.left_out(LeftOut::Request(status.as_u16()));
+        }
     }
 }
 

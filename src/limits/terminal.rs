@@ -31,8 +31,30 @@ pub const TICK_EVERY: Duration = Duration::from_millis(120);
 pub const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 /// Who types while a question appears has not answered it.
 pub const QUESTION_GUARD: Duration = Duration::from_millis(500);
-/// How often it is looked whether events came between two looks.
-pub const ATTACH_ATTEMPTS_MAX: u32 = 3;
+/// How often it is looked at an agent, where messages come while it is.
+pub const ATTACH_ATTEMPTS_MAX: u32 = 8;
 /// The smallest terminal that is drawn for.
 pub const COLUMNS_MIN: u16 = 10;
 pub const ROWS_MIN: u16 = 3;
+/// What was typed, as it is kept in the home.
+pub const HISTORY_BYTES_MAX: usize = 512 * 1024;
+/// A longer text is not kept.
+pub const HISTORY_ENTRY_BYTES_MAX: usize = 16 * 1024;
+const _: () = assert!(2 * HISTORY_ENTRY_BYTES_MAX < HISTORY_BYTES_MAX, "some of it can be kept");
+/// Texts that wait to be kept; of more, the oldest are not.
+pub const HISTORY_WAITING_MAX: usize = 100;
+/// Another terminal has the lock for a moment.
+pub const HISTORY_LOCK_ATTEMPTS_MAX: u32 = 100;
+pub const HISTORY_LOCK_AFTER: Duration = Duration::from_millis(10);
+/// Whoever leaves waits so long for what was typed to be kept.
+pub const HISTORY_LEAVING_MAX: Duration = Duration::from_secs(2);
+/// Turns that were asked for here, and are known to be ours.
+pub const OWN_KEPT_MAX: usize = 256;
+/// Questions that wait for an answer; of more, the newest are not asked here.
+pub const ASKED_MAX: usize = 256;
+/// Questions that had their answer, and may be told of once more.
+pub const SETTLED_KEPT_MAX: usize = 256;
+/// Running turns of which is known who asked for them.
+pub const TURNS_KEPT_MAX: usize = 1024;
+/// Agents that are asked what they wait for when a terminal opens.
+pub const SURVEY_AGENTS_MAX: usize = 32;

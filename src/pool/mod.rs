@@ -104,13 +104,13 @@ impl Pool {
         records: Records,
     ) -> Result<Arc<Self>, PolicyError> {
         let presets = Presets::new(&resolved(&config.permissions, world.fs.as_ref()))?;
-        let servers = Servers::new(&world, config.network.reach(), ground.cwd.clone());
+        let Records { opened, hub, logs, ear } = records;
+        let servers = Servers::new(&world, config.network.reach(), ground.cwd.clone(), ear);
         servers.start(&config.mcp_servers);
         let tools = Tools::new().beside(servers);
         presets.check_tools(&tools.names().collect::<Vec<_>>())?;
         let closed = [&ground.home].into_iter().chain(&ground.blocked_paths);
         let closed = closed.map(|path| normal(Path::new("/"), path)).collect();
-        let Records { opened, hub, logs } = records;
         let Opened { store, residents, budgets, next_number, .. } = opened;
         let accounts = Accounts::restored(budgets, world.clock.now());
         let directory = Directory::new(world.clone(), ground.home.clone());

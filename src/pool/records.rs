@@ -10,15 +10,23 @@ use crate::hub::Hub;
 use crate::id::AgentId;
 use crate::logs::Logs;
 use crate::store::{Kept, Opened, Options, Store, StoreError, Sync};
+use crate::tool::mcp::Ear;
 use crate::world::World;
 
 const DATABASE: &str = "nexus3.db";
 
-#[derive(Debug)]
 pub struct Records {
     pub opened: Opened,
     pub hub: Arc<Hub>,
     pub logs: Logs,
+    /// Who hears what is said with MCP servers, if somebody does.
+    pub ear: Option<Arc<dyn Ear>>,
+}
+
+impl std::fmt::Debug for Records {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Records").field("opened", &self.opened).finish_non_exhaustive()
+    }
 }
 
 impl Records {
@@ -59,7 +67,7 @@ impl Records {
         for (agent, result) in &opened.results {
             logs.message(agent, result);
         }
-        Ok(Self { opened, hub, logs })
+        Ok(Self { opened, hub, logs, ear: None })
     }
 }
 

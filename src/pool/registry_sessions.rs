@@ -13,6 +13,11 @@ impl<A> Registry<A> {
         }
     }
 
+    /// Whether an agent's session file follows it.
+    pub fn exported(&self, number: AgentNumber) -> Exported {
+        self.agents.get(&number).map_or(Exported::No, |entry| entry.exported)
+    }
+
     pub fn last_session(&self) -> Option<AgentNumber> {
         self.last_session
     }

@@ -14,12 +14,12 @@ use super::ear::{Ear, Hearing};
 use super::endpoint::Endpoint;
 use super::error_object::ErrorObject;
 use super::failure::{Broke, Cure, Forwarded};
-use super::redirect;
 use super::retry;
 use super::traffic::{BodyEnd, Tap};
 use super::wire::{Answer, AnswerError, Progress, Wire};
 use crate::id::AgentId;
 use crate::limits::{BODY_REST_BYTES_MAX, BODY_REST_MAX, ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
+use crate::reach::redirect;
 use crate::sse::SseParser;
 use crate::world::{Http, HttpBody, HttpError, HttpResponse};
 
@@ -162,7 +162,8 @@ impl Attempt {
             if !redirect::is_one(response.status) {
                 return Ok(response);
             }
-            let next = redirect::follow(&request, &response.headers, followed, &self.endpoint);
+            let may_be_asked = |next: &_| self.endpoint.may_be_asked(next);
+            let next = redirect::follow(&request, &response.headers, followed, may_be_asked);
             request = next.map_err(|why| failures.redirect(response.status, why))?;
             followed += 1;
         }

@@ -10,7 +10,8 @@ use super::error_object::ErrorObject;
 use super::key::{KeySource, Redactor};
 use super::wire::AnswerError;
 use super::{Fault, ProviderError};
-use crate::limits::{ANSWER_BYTES_MAX, PROVIDER_REDIRECTS_MAX, TOOL_CALLS_PER_MESSAGE_MAX};
+use crate::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_PER_MESSAGE_MAX};
+use crate::reach::redirect::NoRedirect;
 use crate::sse::TooLong;
 use crate::world::{HttpError, HttpFault};
 
@@ -140,11 +141,6 @@ impl Failures {
 
     /// The provider sends us elsewhere, where we do not go.
     pub(super) fn redirect(&self, status: StatusCode, why: NoRedirect) -> Broke {
-        let why = match why {
-            NoRedirect::TooMany => format!("more than {PROVIDER_REDIRECTS_MAX} times"),
-            NoRedirect::Nowhere => "without saying where".to_owned(),
-            NoRedirect::Unencrypted => "to an unencrypted address".to_owned(),
-        };
         let what = format!("sent the request elsewhere {why}: check its `base_url`");
         let error = self.failure(Fault::Status, Again::WillNot, &what);
         ProviderError { status: Some(status.as_u16()), ..error }.without_cure()
@@ -236,14 +232,6 @@ impl Failures {
             message: format!("provider `{}` {what}", self.provider),
         }
     }
-}
-
-/// Why a redirection is not followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoRedirect {
-    TooMany,
-    Nowhere,
-    Unencrypted,
 }
 
 impl ProviderError {

@@ -15,7 +15,6 @@ mod models; // which models there are
 mod names; // names and arguments that a wire takes back
 mod openai; // the chat completions wire
 mod probe; // whether it takes its key
-mod redirect; // a provider that moved
 mod remote; // a model on another machine
 #[cfg(test)]
 #[path = "replay_tests.rs"]

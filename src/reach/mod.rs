@@ -1,6 +1,8 @@
 //! The network rule: which addresses the server may ask on its own behalf.
 //! Pure: it looks at addresses alone and never at names; whoever resolves a name asks for each address.
 
+pub mod redirect; // somebody who moved
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How far requests may go. This machine itself is always within reach, and some addresses never are.

@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Recorder;
-use super::note::{Call, CallEnd, Client, Event, Meaning, Number, RefusedRequest, Stream, What};
+use super::note::{
+    Call, CallEnd, Client, Event, LeftOut, Meaning, Number, RefusedRequest, Stream, What,
+};
 use crate::code::ErrorObject;
 use crate::event::{Audience, Committed, What as Happened};
 use crate::id::AgentId;
@@ -49,6 +51,11 @@ impl Recorder {
     /// A request was refused before it became a call.
     pub fn refused(&self, request: RefusedRequest) {
         self.note(What::Refused(request));
+    }
+
+    /// Something was refused for a reason that a replay cannot have: the recording says so.
+    pub fn left_out(&self, what: LeftOut) {
+        self.note(What::LeftOut(what));
     }
 
     /// A client opens a stream of events.
@@ -109,7 +116,6 @@ impl Audience for Recorder {
                 (Happened::TurnQueued { .. }, Some(request_id)) => {
                     Meaning::Queued { request_id: request_id.clone() }
                 }
-                (Happened::AgentRestored { .. }, _) => Meaning::Restored,
                 (Happened::TurnStarted { .. }, _) => Meaning::TurnStarted,
                 (Happened::ConfirmationRequested { confirm_id, tool, .. }, _) => {
                     Meaning::Asks { confirm_id: confirm_id.clone(), tool: tool.name.clone() }

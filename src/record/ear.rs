@@ -22,7 +22,7 @@ impl Ear for Recorder {
         }
         let (asked, recorder) = (Instant::now(), self.clone());
         let state = State::Open { usage: None, finish: None };
-        Box::new(Attempt { recorder, number, asked, first: None, state })
+        Box::new(Attempt { recorder, number, asked, first: None, last: None, state })
     }
 }
 
@@ -32,6 +32,8 @@ struct Attempt {
     asked: Instant,
     /// When the first event came.
     first: Option<Instant>,
+    /// And the last one: what is waited for after it is the end, not a pause between two pieces.
+    last: Option<Instant>,
     state: State,
 }
 
@@ -51,7 +53,7 @@ impl Attempt {
             return;
         };
         let delay = self.first.map_or(Duration::ZERO, |first| first - self.asked);
-        let took = self.first.map_or(Duration::ZERO, |first| first.elapsed());
+        let took = self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first);
         let answer = Answer { usage, finish, end, delay, took };
         self.recorder.note(What::Answered(self.number, answer));
     }
@@ -63,7 +65,9 @@ impl Attempt {
 
 impl Hearing for Attempt {
     fn event(&mut self, event: &ModelEvent) {
-        self.first.get_or_insert_with(Instant::now);
+        let now = Instant::now();
+        self.first.get_or_insert(now);
+        self.last = Some(now);
         let State::Open { usage, finish } = &mut self.state else { return };
         match event {
             ModelEvent::Text(text) => self.said(Piece::Says(text.clone())),

@@ -70,7 +70,11 @@ impl Eye {
     fn saw(&self, path: PathBuf, found: Found, stat: &Stat) {
         let is_partial = match found {
             Found::Dir | Found::Link(_) | Found::File => true,
-            Found::Content(_) | Found::Nothing | Found::Ours => false,
+            Found::Content(_)
+            | Found::Nothing
+            | Found::Ours
+            | Found::OurDir
+            | Found::OurRemoval => false,
         };
         // A session is only worth something whole.
         let is_enough = !is_partial || (self.is_in_a_root(&path) && !path.starts_with(&self.home));
@@ -84,10 +88,10 @@ impl Eye {
         self.recorder.shared.roots.load().iter().any(|root| path.starts_with(root))
     }
 
-    fn gone(&self, path: PathBuf) {
+    fn gone(&self, path: PathBuf, found: Found) {
         if self.minds(&path) {
             let (len, mode, modified) = (0, 0, Timestamp::UNIX_EPOCH);
-            let sighting = Sighting { path, found: Found::Nothing, len, mode, modified };
+            let sighting = Sighting { path, found, len, mode, modified };
             self.recorder.note(What::File(sighting));
         }
     }
@@ -97,7 +101,7 @@ impl Eye {
         if let Err(error) = &result
             && error.kind() == io::ErrorKind::NotFound
         {
-            self.gone(path.to_owned());
+            self.gone(path.to_owned(), Found::Nothing);
         }
         result
     }
@@ -150,6 +154,17 @@ struct WatchedDir {
 }
 
 impl WatchedDir {
+    fn watched(&self, inner: Arc<dyn File>, path: &Path, known: Known) -> WatchedFile {
+        let is_ours = known == Known::Ours;
+        WatchedFile {
+            inner,
+            path: self.at(path),
+            eye: Arc::clone(&self.eye),
+            is_read: AtomicBool::new(is_ours),
+            is_written: AtomicBool::new(is_ours),
+        }
+    }
+
     fn at(&self, path: &Path) -> PathBuf {
         if path == Path::new(".") { self.path.clone() } else { self.path.join(path) }
     }
@@ -168,12 +183,50 @@ impl WatchedDir {
         self.eye.saw(self.at(path), found, stat);
     }
 
+    /// What is in a file that will be elsewhere, or nowhere: nobody reads it any more.
+    fn keep(&self, path: &Path) {
+        if self.eye.minds(&self.at(path))
+            && let Ok(file) = self.inner.open(path, Access::Read)
+        {
+            self.watched(file, path, Known::No).keep();
+        }
+    }
+
     /// What the server has left there.
     fn left(&self, path: &Path) {
         if let Ok(stat) = self.inner.stat(path) {
-            self.eye.saw(self.at(path), Found::Ours, &stat);
+            let found = match stat.kind {
+                Kind::Dir => Found::OurDir,
+                Kind::File | Kind::Link | Kind::Other => Found::Ours,
+            };
+            self.eye.saw(self.at(path), found, &stat);
         }
     }
+
+    /// The directory that something is put into is there, though nobody looks at it where no agent
+    /// works.
+    fn look_around(&self, path: &Path) {
+        let place = self.at(path);
+        if self.eye.is_in_a_root(&place) || place.starts_with(&self.eye.home) {
+            return;
+        }
+        let Some(folder) = place.parent().filter(|folder| self.eye.minds(folder)) else { return };
+        let inside = path.parent().filter(|inside| !inside.as_os_str().is_empty());
+        if let Ok(Stat { len, mode, modified, kind: Kind::Dir }) =
+            self.inner.stat(inside.unwrap_or(Path::new(".")))
+        {
+            let (path, found) = (folder.to_owned(), Found::Dir);
+            let sighting = Sighting { path, found, len, mode, modified };
+            self.eye.recorder.note(What::File(sighting));
+        }
+    }
+}
+
+/// Whether the content of a file is known, or nobody's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    No,
+    Ours,
 }
 
 impl Dir for WatchedDir {
@@ -187,18 +240,12 @@ impl Dir for WatchedDir {
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
         let inner = self.eye.missed(&self.at(path), self.inner.open(path, access))?;
-        let (is_read, is_written) = match access {
-            Access::Read | Access::Write => (false, false),
+        let known = match access {
+            Access::Read | Access::Write => Known::No,
             // What is new, or may be, has nothing to be kept but what the server writes.
-            Access::Create { .. } | Access::CreateNew { .. } => (true, true),
+            Access::Create { .. } | Access::CreateNew { .. } => Known::Ours,
         };
-        Ok(Arc::new(WatchedFile {
-            inner,
-            path: self.at(path),
-            eye: Arc::clone(&self.eye),
-            is_read: AtomicBool::new(is_read),
-            is_written: AtomicBool::new(is_written),
-        }))
+        Ok(Arc::new(self.watched(inner, path, known)))
     }
 
     fn stat(&self, path: &Path) -> io::Result<Stat> {
@@ -225,6 +272,7 @@ impl Dir for WatchedDir {
     }
 
     fn make_dir(&self, path: &Path, mode: u32) -> io::Result<()> {
+        self.look_around(path);
         self.inner.make_dir(path, mode)?;
         self.left(path);
         Ok(())
@@ -243,18 +291,25 @@ impl Dir for WatchedDir {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.look_around(to);
+        self.keep(from);
         self.inner.rename(from, to)?;
         self.left(to);
-        self.eye.gone(self.at(from));
+        self.eye.gone(self.at(from), Found::OurRemoval);
         Ok(())
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_file(path)
+        self.keep(path);
+        self.inner.remove_file(path)?;
+        self.eye.gone(self.at(path), Found::OurRemoval);
+        Ok(())
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove_dir(path)
+        self.inner.remove_dir(path)?;
+        self.eye.gone(self.at(path), Found::OurRemoval);
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

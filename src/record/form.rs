@@ -115,6 +115,9 @@ pub(super) enum File {
 }
 
 impl File {
+    /// A directory as it is usually made.
+    pub(super) const PLAIN_DIR: Self = Self::Dir { dir: Yes, mode: None };
+
     /// A mode is given where it is not the usual one.
     pub(super) fn text(text: String, mode: Option<u32>) -> Self {
         match mode {
@@ -192,4 +195,157 @@ pub(super) struct Confirm {
     pub(super) agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) delay: Option<Time>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct McpServer {
+    pub(super) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transport: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) configured: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) missing: Option<Yes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) revision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) starts: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct McpTool {
+    pub(super) name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) schema: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) schema_json: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) times: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) takes: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) progress: Vec<McpProgress>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) returns: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repeat: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) content: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) structured: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) structured_json: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fails: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<McpError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fault: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) exit: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) signal: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<u16>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct McpProgress {
+    pub(super) progress: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) total: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct McpError {
+    pub(super) code: i64,
+    pub(super) message: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Agent {
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) depth: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) saved: Option<Yes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<Yes>,
+    pub(super) preset: String,
+    pub(super) model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) root: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) write_paths: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) disabled_tools: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) enabled_tools: Vec<String>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(super) allowances: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ceiling: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limits: Option<Limits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) used: Option<Used>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tokens: Option<ScriptUsage>,
+    pub(super) system_prompt: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) system_prompt_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) summary: Option<Summary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) messages: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) messages_json: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) requests: Vec<Request>,
+}
+
+/// A request that has ended.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Request {
+    pub(super) id: String,
+    pub(super) content: String,
+    pub(super) status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) outcome_json: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Limits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_agents: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_turns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deadline: Option<Time>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Used {
+    pub(super) turns: u64,
+    pub(super) tokens: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Summary {
+    pub(super) upto: u64,
+    pub(super) text: String,
 }

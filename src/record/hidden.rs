@@ -73,6 +73,13 @@ impl Hidden {
         Self { secrets, places, cwd: PROJECT.to_owned() }
     }
 
+    /// Hides these, too, from now on.
+    pub(super) fn learn(&mut self, secrets: &[SecretString]) {
+        if !secrets.is_empty() {
+            self.secrets = self.secrets.and(secrets.iter().cloned());
+        }
+    }
+
     /// Whether a key stands in bytes that are no text, in which it cannot be hidden.
     pub(super) fn has_key(&self, bytes: &[u8]) -> bool {
         let text = String::from_utf8_lossy(bytes);

@@ -2,7 +2,7 @@
 //!
 //! It is recorded at the seams and at the door, never inside a turn. What happens becomes notes, in the
 //! order in which it happens: `door` is told of calls, streams and events, `ear` of what models are
-//! shown and answer, `programs` and `files` are the seams of a world with somebody who looks on. Telling
+//! shown and answer, `servers` of what is said with MCP servers; `programs` and `files` are the seams of a world with somebody who looks on. Telling
 //! a note never waits: it goes into a bounded queue, and where that is full the recording ends, since one
 //! with a gap could not be replayed.
 //!
@@ -22,6 +22,7 @@ mod form; // the parts of a scenario
 mod hidden; // secrets and places
 mod note; // what is told
 mod programs; // programs with somebody who looks on
+mod servers; // MCP servers
 mod story; // notes to a scenario
 pub mod text; // a scenario as TOML
 mod writer; // the task that writes
@@ -39,7 +40,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use door::{CallSeen, StreamSeen};
-pub use note::{RefusedRequest, Shown};
+pub use note::{Earlier, LeftOut, RefusedRequest, Shown};
 
 use self::hidden::Hidden;
 use self::note::{Note, Number, What};
@@ -52,7 +53,6 @@ use crate::limits::{
     RECORD_QUEUE_NOTES_MAX, RECORD_ROOTS_MAX,
 };
 use crate::provider::{Ear, Models, Secrets};
-use crate::session::SessionFile;
 use crate::world::{Access, World};
 
 #[derive(Debug, thiserror::Error)]
@@ -230,19 +230,21 @@ impl Recorder {
         Arc::new(self.clone())
     }
 
-    /// What the last server left open is closed: what happens from now on is this one's.
-    pub fn begins(&self) {
-        self.note(What::Begins);
+    /// What the last server left open is closed: what happens after this event is this one's.
+    pub fn begins(&self, newest: u64) {
+        self.note(What::Begins(newest));
     }
 
     /// What an agent of an earlier server would come back as; it is in the recording once it does.
-    pub fn earlier(&self, agent: &AgentId, session: Option<&SessionFile>) {
-        if let Some(session) = session {
-            self.works_in(&session.working_directory);
+    pub fn earlier(&self, agent: &AgentId, earlier: Option<Earlier>) {
+        if let Some(earlier) = &earlier {
+            self.works_in(&earlier.session.working_directory);
         }
-        let bytes = session.and_then(|session| session.bytes().ok());
-        let bytes = bytes.filter(|bytes| takes(&self.shared.earlier_room, bytes.len()));
-        self.note(What::Earlier(agent.clone(), bytes));
+        let earlier = earlier.and_then(|earlier| {
+            let bytes = earlier.bytes()?;
+            takes(&self.shared.earlier_room, bytes).then(|| (Box::new(earlier), bytes))
+        });
+        self.note(What::Earlier(agent.clone(), earlier));
     }
 
     /// The server is asked to stop.
@@ -271,8 +273,15 @@ impl Recorder {
     }
 
     /// Whether notes are still taken.
-    fn is_on(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         !self.shared.is_cut.load(Ordering::Relaxed)
+    }
+
+    /// Waits until nothing is on its way to the story any more.
+    pub async fn taken(&self) {
+        let all = u32::try_from(RECORD_QUEUE_BYTES_MAX).expect("it is a few megabytes");
+        // Whoever holds all of the room holds it alone.
+        let _ = self.shared.room.acquire_many(all).await;
     }
 
     fn number(&self) -> Number {

@@ -1,16 +1,23 @@
 //! What recorders are told, in the order in which it happened. Types only.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::code::ErrorObject;
 use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::message::Usage;
+use crate::policy::Rights;
+use crate::policy::budget::KeptBudget;
 use crate::provider::FinishReason;
 use crate::provider::script::View;
+use crate::session::SessionFile;
+use crate::store::RequestRecord;
+use crate::tool::mcp::{End, Origin};
 use crate::world::Exit;
 
 /// Something that happened, since the recording began.
@@ -25,13 +32,14 @@ pub(super) type Number = u64;
 
 #[derive(Debug)]
 pub(super) enum What {
-    /// What the last server left open is closed.
-    Begins,
-    /// An agent was there before: its session, unless that is too long.
-    Earlier(AgentId, Option<Vec<u8>>),
+    /// What the last server left open is closed; the newest event is this one.
+    Begins(u64),
+    /// An agent was there before: as what, and how many bytes that takes, unless it is too long.
+    Earlier(AgentId, Option<(Box<Earlier>, usize)>),
     CallBegan(Number, Call),
     CallEnded(Number, CallEnd),
     Refused(RefusedRequest),
+    LeftOut(LeftOut),
     StreamOpened(Number, Stream),
     StreamClosed(Number),
     Event(Event),
@@ -44,8 +52,43 @@ pub(super) enum What {
     ProgramStarted(Number, Vec<String>, Timestamp),
     ProgramEnded(Number, Ran),
     File(Sighting),
+    /// With the MCP server of this name.
+    Mcp(String, Conversation),
     /// The server was asked to stop, by a signal.
     Stops,
+}
+
+/// An agent of an earlier server, as it would come back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Earlier {
+    pub session: SessionFile,
+    /// Those that its preset disables and somebody enabled.
+    pub enabled_tools: Vec<String>,
+    /// What its parent could last do.
+    pub ceiling: Option<Rights>,
+    /// What stands for its messages before the one of this index when a model is asked.
+    pub summary: Option<(u64, Arc<str>)>,
+    pub budget: Option<KeptBudget>,
+    /// Whether its session file follows it.
+    pub is_saved: bool,
+    /// Whether its stream was the last that a terminal opened.
+    pub is_last: bool,
+    /// What it was asked and has ended, oldest first.
+    pub requests: Vec<(RequestId, RequestRecord)>,
+}
+
+impl Earlier {
+    /// How much room it takes, roughly; `None` where it is no session that could be written down.
+    pub(super) fn bytes(&self) -> Option<usize> {
+        let summary = self.summary.as_ref().map_or(0, |(_, text)| text.len());
+        let asked = self.requests.iter().map(|(id, request)| {
+            let outcome = request.outcome.as_ref().map_or(0, String::len);
+            id.as_str().len() + request.content.len() + outcome
+        });
+        // A session that is saved is there twice.
+        let times = 1 + usize::from(self.is_saved);
+        Some(self.session.bytes().ok()?.len() * times + summary + asked.sum::<usize>())
+    }
 }
 
 /// A call of a client.
@@ -68,6 +111,15 @@ pub struct RefusedRequest {
     /// What was read.
     pub body: String,
     pub status: u16,
+}
+
+/// What was refused for a reason that a replay cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// A request, with this status.
+    Request(u16),
+    /// An entry of a batch that is no request.
+    Entry,
 }
 
 /// What a request showed for a token.
@@ -100,6 +152,22 @@ pub(super) enum CallEnd {
     Left,
 }
 
+/// The `kind` of an error that a disk is to blame for.
+const OF_THE_DISK: &str = "storage";
+
+impl CallEnd {
+    /// Whether what was asked for could not be written down.
+    pub(super) fn is_of_the_disk(&self) -> bool {
+        match self {
+            Self::Error(error) => {
+                let kind = error.data.as_ref().and_then(|data| data.get("kind"));
+                kind.is_some_and(|kind| *kind == OF_THE_DISK)
+            }
+            Self::Result(_) | Self::Refused { .. } | Self::Left => false,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) by: Client,
@@ -118,8 +186,6 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) enum Meaning {
     None,
-    /// It is back from disk.
-    Restored,
     /// A request was accepted.
     Queued {
         request_id: RequestId,
@@ -176,6 +242,26 @@ pub(super) enum AnswerEnd {
     Dropped,
 }
 
+/// What is said with an MCP server.
+#[derive(Debug)]
+pub(super) enum Conversation {
+    /// An attempt at a connection begins.
+    Begins {
+        transport: &'static str,
+        origin: Origin,
+        /// What it was given that nobody shows.
+        secrets: Vec<SecretString>,
+    },
+    Asks(Value),
+    Hears(Value),
+    /// The message of this id could not be sent.
+    Failed {
+        id: Value,
+        end: End,
+    },
+    Ended(End),
+}
+
 /// How a program ended, and what it said.
 #[derive(Debug)]
 pub(super) struct Ran {
@@ -215,6 +301,10 @@ pub(super) enum Found {
     Nothing,
     /// The server itself has left it so.
     Ours,
+    /// It has made this directory.
+    OurDir,
+    /// It has removed what was there.
+    OurRemoval,
 }
 
 impl Note {
@@ -222,15 +312,19 @@ impl Note {
     pub(super) fn bytes(&self) -> usize {
         let content = match &self.what {
             What::CallBegan(_, call) => call.params.values().map(weight).sum(),
-            What::Earlier(_, session) => session.as_ref().map_or(0, Vec::len),
+            What::Earlier(_, earlier) => earlier.as_ref().map_or(0, |(_, bytes)| *bytes),
             What::Refused(request) => request.head.len() + request.body.len(),
             What::CallEnded(_, CallEnd::Result(result)) => weight(result),
             What::Said(_, piece) => return piece.text().len() + PIECE_BYTES,
             What::Asked(_, _, view) => view.as_ref().map_or(0, View::bytes),
             What::ProgramEnded(_, ran) => ran.stdout.len() + ran.stderr.len(),
             What::File(Sighting { found: Found::Content(content), .. }) => content.len(),
-            What::Begins
+            What::Mcp(_, Conversation::Asks(message) | Conversation::Hears(message)) => {
+                weight(message)
+            }
+            What::Begins(_)
             | What::CallEnded(..)
+            | What::LeftOut(_)
             | What::Answered(..)
             | What::Unasked(_)
             | What::StreamOpened(..)
@@ -238,6 +332,7 @@ impl Note {
             | What::Event(_)
             | What::ProgramStarted(..)
             | What::File(_)
+            | What::Mcp(..)
             | What::Stops => 0,
         };
         content + NOTE_BYTES

@@ -38,6 +38,12 @@ impl Text {
         lines(&mut self.0, table);
     }
 
+    /// One `[[of.key]]`, a part of the item before.
+    pub fn item_of(&mut self, of: &str, key: &str, table: &Table) {
+        let _ = writeln!(self.0, "[[{}.{}]]", name(of), name(key));
+        lines(&mut self.0, table);
+    }
+
     pub fn into_string(self) -> String {
         self.0
     }

@@ -1,5 +1,6 @@
 //! The task that writes: takes notes into the story, and replaces the file by what the story has come
-//! to, at most so often. A disk that fails ends the recording, and nothing else.
+//! to, at most so often. While the disk fails the file stays as it is, and the story goes on in memory,
+//! within its bound: once there is room again all of it is written.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,35 +19,37 @@ pub(super) struct Writer {
     waiting: mpsc::Receiver<Waiting>,
     /// None while it is being written.
     story: Option<Story>,
+    /// How it went the last time.
+    health: Health,
 }
 
-/// Whether a recording goes on.
+/// Whether the disk took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Health {
     Works,
-    Failed,
+    Fails,
 }
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, waiting: mpsc::Receiver<Waiting>, story: Story) -> Self {
-        Self { shared, waiting, story: Some(story) }
+        Self { shared, waiting, story: Some(story), health: Health::Works }
     }
 
     /// Writes until it is told to close.
     pub(super) async fn run(mut self) {
         let mut notes = Vec::with_capacity(RECORD_NOTES_AT_ONCE_MAX);
-        let mut health = self.write(State::GoesOn).await;
+        self.write(State::GoesOn).await;
         let mut next = Instant::now();
-        let mut is_written = true;
-        while health == Health::Works {
+        let mut is_written = self.health == Health::Works;
+        loop {
             let close = self.shared.close.clone();
             tokio::select! {
                 biased;
                 () = close.cancelled(), if !self.waiting.is_closed() => self.waiting.close(),
                 () = sleep_until(next), if !is_written => {
                     let begun = Instant::now();
-                    health = self.write(State::GoesOn).await;
-                    is_written = true;
+                    self.write(State::GoesOn).await;
+                    is_written = self.health == Health::Works;
                     // The longer it takes, the seldomer it is done.
                     let rest = begun.elapsed().saturating_mul(RECORD_WRITE_REST);
                     next = Instant::now() + RECORD_WRITE_EVERY.max(rest);
@@ -61,9 +64,7 @@ impl Writer {
         }
         let state =
             if self.shared.is_cut.load(Ordering::Relaxed) { State::Cut } else { State::Whole };
-        if health == Health::Works {
-            self.write(state).await;
-        }
+        self.write(state).await;
         // Nobody has to wait for room any more, and nothing is taken.
         self.shared.is_cut.store(true, Ordering::Relaxed);
     }
@@ -82,7 +83,7 @@ impl Writer {
     }
 
     /// Replaces the file, off the async threads.
-    async fn write(&mut self, state: State) -> Health {
+    async fn write(&mut self, state: State) {
         let story = self.story.take().expect("it is written once at a time");
         let shared = Arc::clone(&self.shared);
         let job = move || {
@@ -94,13 +95,21 @@ impl Writer {
         };
         let (story, written) = self.shared.world.blocking.call(job).await;
         self.story = Some(story);
-        match written {
-            Ok(()) => Health::Works,
-            Err(error) => {
-                let path = self.shared.path.display();
-                tracing::warn!(%path, %error, "the recording ends here: it cannot be written");
-                Health::Failed
+        let path = self.shared.path.display();
+        match (written, self.health) {
+            // A change is said once.
+            (Ok(()), Health::Works) | (Err(_), Health::Fails) => {}
+            (Ok(()), Health::Fails) => {
+                tracing::info!(%path, "the recording could be written again");
+                self.health = Health::Works;
             }
+            (Err(error), Health::Works) => {
+                tracing::warn!(%path, %error, "the recording cannot be written now");
+                self.health = Health::Fails;
+            }
+        }
+        if state != State::GoesOn && self.health == Health::Fails {
+            tracing::warn!(%path, "the recording lacks its end: it cannot be written");
         }
     }
 }

@@ -150,7 +150,7 @@ impl Code {
     pub fn of_mcp(error: &McpError) -> ErrorObject {
         let code = match error {
             McpError::Unknown { .. } | McpError::Config(_) => Self::InvalidParams,
-            McpError::Exists { .. } => Self::Conflict,
+            McpError::Exists { .. } | McpError::NotItsOwn { .. } => Self::Conflict,
             McpError::TooMany | McpError::Stopping => Self::Overloaded,
         };
         ErrorObject::new(code, error.to_string())

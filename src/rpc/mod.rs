@@ -33,7 +33,7 @@ use wire::{Body, Entry, ErrorObject, Id, Params, Request};
 use crate::agent::{AgentHandle, outcome};
 use crate::id::AgentId;
 use crate::pool::{Pool, RestoreError};
-use crate::record::{CallSeen, Recorder};
+use crate::record::{CallSeen, LeftOut, Recorder};
 use crate::world::{Chance, Use};
 
 pub struct Rpc {
@@ -234,7 +234,10 @@ impl Rpc {
                     let method = find_method(&request.method, agent);
                     answers.extend(self.execute(caller, agent, &place, request, method).await);
                 }
-                Err(invalid) => answers.push(invalid.answer()),
+                Err(invalid) => {
+                    self.left_out(LeftOut::Entry);
+                    answers.push(invalid.answer());
+                }
             }
         }
         if answers.is_empty() {
@@ -298,6 +301,13 @@ impl Rpc {
         }
         let by = (caller.client.as_str(), caller.agent.as_ref());
         Some(recorder.call(by, agent.map(AgentId::as_str), &request.method, params))
+    }
+
+    /// Notes what a replay cannot be refused for.
+    fn left_out(&self, what: LeftOut) {
+        if let Some(recorder) = &self.recorder {
+            recorder.left_out(what);
+        }
     }
 
     /// Records the calls of a body that was not looked at.

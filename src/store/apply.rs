@@ -1,11 +1,18 @@
 //! A change, as SQL, inside the transaction that makes it durable. Never commits.
 //! Written so that doing it again changes nothing more, and so that what comes after the end of an
 //! agent changes nothing at all.
+//!
+//! What turns write again and again waits until the end of the transaction, where it is written once:
+//! that an agent changed, how it stands, and requests that are accepted. Whatever else is written finds
+//! that done.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::database::{Counters, Statements, sql};
 use super::journal::Journal;
+use super::known::Known;
+use super::requests::Accepted;
 use super::{AgentNumber, AgentRecord, Granted, Standing, Write, budgets, sessions};
 use crate::event::{Committed, Event};
 use crate::id::{AgentId, RequestId};
@@ -16,6 +23,10 @@ pub(super) struct Change<'c> {
     pub(super) statements: Statements<'c>,
     pub(super) counters: Counters,
     pub(super) journal: &'c mut Journal,
+    pub(super) known: Known,
+    pub(super) accepted: Vec<Accepted>,
+    /// Agents that changed, with how they stand where that is new.
+    pub(super) touched: BTreeMap<AgentNumber, Option<Standing>>,
     /// ISO 8601, UTC.
     pub(super) now: Arc<str>,
     /// To be published once it is committed.
@@ -24,48 +35,37 @@ pub(super) struct Change<'c> {
 
 impl Change<'_> {
     pub(super) fn apply(&mut self, write: Write) -> rusqlite::Result<()> {
+        if !is_of_turns(&write) {
+            self.settle()?;
+        }
         match write {
+            Write::Message { agent, index, message } => self.put_message(agent, index, &message),
+            Write::RequestQueued { agent, id, content } => self.accept_request(agent, id, content),
+            Write::RequestStarted { agent, id } => self.start_request(agent, &id),
+            Write::RequestEnded { agent, id, status, outcome } => {
+                self.end_request(agent, &id, (status, &outcome))
+            }
+            Write::Standing { agent, standing } => self.touch(agent, Some(standing)).map(drop),
+            Write::ToolStarted { agent, request, tool_id, name } => {
+                self.start_call(agent, &request, (&tool_id, &name))
+            }
+            Write::ToolEnded { agent, request, tool_id } => self.run(
+                "UPDATE tool_calls SET ended = 1 WHERE agent = ?1 AND tool_id = ?2 AND request = ?3",
+                (sql(agent), tool_id, request.as_str()),
+            ),
+            Write::Spent { agent, used } => budgets::spend(self, agent, used),
+            Write::Event(event) => self.append_event(event),
             Write::AgentCreated { number, record } => self.create_agent(number, &record),
             Write::AgentDestroyed { number } => self.destroy_agent(number),
             Write::AgentRestored { number } => self.restore_agent(number),
             Write::AgentRenamed { number, id } => self.rename_agent(number, &id),
             Write::AgentPruned { number } => self.prune_agent(number),
-            Write::Message { agent, index, message } => self.put_message(agent, index, &message),
-            Write::RequestQueued { agent, id, content } => self.run_if_there(
-                agent,
-                "INSERT INTO requests (agent, id, content, status) VALUES (?1, ?2, ?3, 'queued') \
-                 ON CONFLICT (agent, id) DO UPDATE \
-                 SET content = excluded.content, status = 'queued', outcome = NULL",
-                (sql(agent), id.as_str(), &*content),
-            ),
-            Write::RequestStarted { agent, id } => self.run(
-                "UPDATE requests SET status = 'running' WHERE agent = ?1 AND id = ?2",
-                (sql(agent), id.as_str()),
-            ),
-            Write::RequestEnded { agent, id, status, outcome } => {
-                self.end_request(agent, &id, status, &outcome)
-            }
-            Write::RequestForgotten { agent, id } => self.run(
-                "DELETE FROM requests WHERE agent = ?1 AND id = ?2",
-                (sql(agent), id.as_str()),
-            ),
-            Write::ToolStarted { agent, request, tool_id, name } => self.run_if_there(
-                agent,
-                "INSERT INTO tool_calls (agent, tool_id, request, name, ended) \
-                 VALUES (?1, ?2, ?3, ?4, 0) ON CONFLICT (agent, tool_id) DO UPDATE \
-                 SET request = excluded.request, name = excluded.name, ended = 0",
-                (sql(agent), tool_id, request.as_str(), name),
-            ),
-            Write::ToolEnded { agent, request, tool_id } => self.run(
-                "UPDATE tool_calls SET ended = 1 WHERE agent = ?1 AND tool_id = ?2 AND request = ?3",
-                (sql(agent), tool_id, request.as_str()),
-            ),
+            Write::RequestForgotten { agent, id } => self.forget_request(agent, &id),
             Write::ConfirmationRequested { agent, asked } => self.ask_confirmation(agent, &asked),
             Write::ConfirmationResolved { agent, id, decision, by } => {
                 self.resolve_confirmation(agent, &id, decision, &by)
             }
             Write::Allowed { agent, more } => self.allow(agent, &more),
-            Write::Standing { agent, standing } => self.set_standing(agent, &standing),
             Write::ModelSet { agent, model } => self.change_recipe(
                 agent,
                 "UPDATE recipes SET recipe = json_set(recipe, '$.model', ?2) WHERE agent = ?1",
@@ -85,20 +85,34 @@ impl Change<'_> {
                 (sql(agent), sql(upto), &*summary),
             ),
             Write::BudgetOpened(budget) => budgets::open(self, &budget),
-            Write::Spent { agent, used } => budgets::spend(self, agent, used),
             Write::Exported { agent, exported } => sessions::set_exported(self, agent, exported),
             Write::SessionTaken { agent, taken } => sessions::take(self, agent, &taken),
             Write::LastSession { agent } => sessions::set_last(self, agent),
-            Write::Event(event) => self.append_event(event),
         }
     }
 
-    fn set_standing(&mut self, agent: AgentNumber, standing: &Standing) -> rusqlite::Result<()> {
-        let now = Arc::clone(&self.now);
-        self.run(
-            "UPDATE agents SET standing = ?2, modified_at = ?3 WHERE number = ?1",
-            (sql(agent), text(standing), now),
-        )
+    /// Writes what waited. To be called before the transaction is committed.
+    pub(super) fn settle(&mut self) -> rusqlite::Result<()> {
+        self.write_accepted()?;
+        for (agent, standing) in std::mem::take(&mut self.touched) {
+            let now = Arc::clone(&self.now);
+            self.run(
+                "UPDATE agents SET modified_at = ?2, standing = coalesce(?3, standing) \
+                 WHERE number = ?1",
+                (sql(agent), now, standing.as_ref().map(text)),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Notes that an agent changed. Returns whether it is there: what comes after its end changes nothing.
+    fn touch(&mut self, agent: AgentNumber, stands: Option<Standing>) -> rusqlite::Result<bool> {
+        let there = self.known.is_there(&self.statements, agent)?;
+        if there {
+            let standing = self.touched.entry(agent).or_default();
+            *standing = stands.or_else(|| standing.take());
+        }
+        Ok(there)
     }
 
     /// What an agent is made from changes with it: the older of two records must not win.
@@ -129,6 +143,7 @@ impl Change<'_> {
 
     fn create_agent(&mut self, number: AgentNumber, record: &AgentRecord) -> rusqlite::Result<()> {
         self.counters.next_agent = self.counters.next_agent.max(number + 1);
+        self.known.look_again();
         self.run(
             "INSERT INTO agents (number, id, parent, depth, created_at, modified_at, \
              session_type, session_status, standing) \
@@ -158,6 +173,7 @@ impl Change<'_> {
     }
 
     fn destroy_agent(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+        self.known.forget(agent);
         let number = [sql(agent)];
         self.run(
             "UPDATE agents SET parent = NULL WHERE parent = (SELECT id FROM agents \
@@ -185,12 +201,7 @@ impl Change<'_> {
         index: u64,
         message: &Message,
     ) -> rusqlite::Result<()> {
-        let there = self.statements.run(
-            "UPDATE agents SET modified_at = ?2 \
-             WHERE number = ?1 AND session_status IN ('active', 'dormant')",
-            (sql(agent), &*self.now),
-        )?;
-        if there == 0 {
+        if !self.touch(agent, None)? {
             return Ok(());
         }
         match message {
@@ -204,24 +215,28 @@ impl Change<'_> {
         )
     }
 
-    fn end_request(
+    fn start_call(
         &mut self,
         agent: AgentNumber,
-        id: &RequestId,
-        status: &str,
-        outcome: &str,
+        request: &RequestId,
+        (tool_id, name): (&str, &str),
     ) -> rusqlite::Result<()> {
+        if !self.known.is_there(&self.statements, agent)? {
+            return Ok(());
+        }
+        self.known.calls_came(agent);
         self.run(
-            "UPDATE requests SET status = ?3, outcome = ?4 WHERE agent = ?1 AND id = ?2",
-            (sql(agent), id.as_str(), status, outcome),
-        )?;
-        self.run(
-            "DELETE FROM tool_calls WHERE agent = ?1 AND request = ?2",
-            (sql(agent), id.as_str()),
+            "INSERT INTO tool_calls (agent, tool_id, request, name, ended) \
+             VALUES (?1, ?2, ?3, ?4, 0) ON CONFLICT (agent, tool_id) DO UPDATE \
+             SET request = excluded.request, name = excluded.name, ended = 0",
+            (sql(agent), tool_id, request.as_str(), name),
         )
     }
 
-    fn forget_calls(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+    pub(super) fn forget_calls(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+        if !self.known.calls_went(agent) {
+            return Ok(());
+        }
         self.run("DELETE FROM tool_calls WHERE agent = ?1", [sql(agent)])
     }
 
@@ -238,21 +253,6 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Two plain statements cost half of one that looks at two tables.
-    fn run_if_there(
-        &mut self,
-        agent: AgentNumber,
-        insert: &'static str,
-        params: impl rusqlite::Params,
-    ) -> rusqlite::Result<()> {
-        let there = "SELECT 1 FROM agents \
-                     WHERE number = ?1 AND session_status IN ('active', 'dormant')";
-        if self.statements.prepare(there)?.exists([sql(agent)])? {
-            self.run(insert, params)?;
-        }
-        Ok(())
-    }
-
     pub(super) fn run(
         &mut self,
         sql: &'static str,
@@ -260,6 +260,22 @@ impl Change<'_> {
     ) -> rusqlite::Result<()> {
         self.statements.run(sql, params).map(drop)
     }
+}
+
+/// Whether turns write it again and again. None of these reads what waits for the end.
+fn is_of_turns(write: &Write) -> bool {
+    matches!(
+        write,
+        Write::Message { .. }
+            | Write::RequestQueued { .. }
+            | Write::RequestStarted { .. }
+            | Write::RequestEnded { .. }
+            | Write::Standing { .. }
+            | Write::ToolStarted { .. }
+            | Write::ToolEnded { .. }
+            | Write::Spent { .. }
+            | Write::Event(_)
+    )
 }
 
 fn session_type(record: &AgentRecord) -> &'static str {

@@ -29,6 +29,8 @@ pub(super) struct Counters {
     pub(super) seq: u64,
     pub(super) batch: u64,
     pub(super) next_agent: u64,
+    /// All requests in rows before this one have ended; 0 where all have.
+    pub(super) open_from: u64,
 }
 
 impl Database {
@@ -73,9 +75,9 @@ impl Database {
     pub(super) fn counters(&self) -> Result<Counters, Fault> {
         let row = |row: &Row<'_>| {
             let (seq, batch, next_agent) = (number(row, 0)?, number(row, 1)?, number(row, 2)?);
-            Ok(Counters { seq, batch, next_agent })
+            Ok(Counters { seq, batch, next_agent, open_from: number(row, 3)? })
         };
-        let sql = "SELECT seq, batch, next_agent FROM counters";
+        let sql = "SELECT seq, batch, next_agent, open_from FROM counters";
         self.connection.query_row(sql, (), row).map_err(|source| match &source {
             rusqlite::Error::QueryReturnedNoRows => Fault::Incomplete { source },
             // The generic code: there is no such table.

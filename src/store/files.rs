@@ -1,5 +1,6 @@
-//! The database's files, besides what SQLite does to them: made for their owner alone, set aside
-//! when damaged, and the log cut back to a length. Never reads a page.
+//! The database's files, besides what SQLite does to them: made for their owner alone, synced where a
+//! killed server was not able to, set aside when damaged, and the log cut back to a length. Never reads a
+//! page.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -46,6 +47,16 @@ impl Files {
             self.dir.set_mode(name, MODE)?;
         }
         self.dir.sync()
+    }
+
+    /// Makes durable what a server that was killed had written and not synced: whoever opens the log finds
+    /// it there, and tells it, and SQLite takes what it finds for durable.
+    pub(super) fn sync_log(&self) -> io::Result<()> {
+        let log = with_ending(&self.name, "-wal");
+        match self.dir.open(Path::new(&log), Access::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            opened => opened?.sync(),
+        }
     }
 
     /// The version in the header, read past SQLite, which would make files of its own to tell it.

@@ -20,6 +20,16 @@ pub struct Kept {
     pub days: u64,
 }
 
+/// Events from before the time `?2`, whose hour is `?1`. Those of an hour stand together but where a
+/// clock was set back, so only the few of the last hour are looked at in vain.
+macro_rules! from_before {
+    () => {
+        "FROM event_hours AS hours JOIN events ON seq >= hours.first_seq AND seq < coalesce( \
+         (SELECT min(first_seq) FROM event_hours WHERE first_seq > hours.first_seq), \
+         9223372036854775807) WHERE hours.hour <= ?1 AND at < ?2"
+    };
+}
+
 /// Stands for all agents where it is noted what is not kept; no agent has this id.
 const EVERYBODY: &str = "";
 
@@ -29,16 +39,22 @@ pub(super) struct Journal {
     /// Of agents that had an event since the last failure or forgetting; others are counted in the
     /// database when they have their next one.
     counts: BTreeMap<AgentId, u64>,
+    /// The hour of the newest event, once one was written.
+    hour: Option<String>,
 }
+
+/// How much of a time in ISO 8601 names its hour.
+const HOUR_CHARS: usize = "2026-01-01T00".len();
 
 impl Journal {
     pub(super) fn new(per_agent: u64) -> Self {
-        Self { per_agent, counts: BTreeMap::new() }
+        Self { per_agent, counts: BTreeMap::new(), hour: None }
     }
 
     /// To be called when a transaction failed: what was counted in it is not there.
     pub(super) fn count_again(&mut self) {
         self.counts.clear();
+        self.hour = None;
     }
 
     /// The events of `from` since the one of number `since` are those of `to` from now on. They say what
@@ -67,6 +83,7 @@ impl Journal {
             "INSERT INTO events (seq, agent_id, at, name, json) VALUES (?1, ?2, ?3, ?4, ?5)",
             (sql(committed.seq), agent.as_str(), &*event.at, event.what.name(), &*committed.json),
         )?;
+        self.note_hour(statements, committed.seq, &event.at)?;
         let count = match self.counts.get(agent) {
             Some(count) => count + 1,
             None => statements
@@ -117,6 +134,27 @@ impl Journal {
         note_forgotten(statements, agent, up_to)
     }
 
+    /// Notes where another hour begins. An index of all times would be written with every event, to be
+    /// read once an hour.
+    fn note_hour(
+        &mut self,
+        statements: &Statements<'_>,
+        seq: Seq,
+        at: &str,
+    ) -> rusqlite::Result<()> {
+        let hour = &at[..HOUR_CHARS];
+        if self.hour.as_deref() == Some(hour) {
+            return Ok(());
+        }
+        statements.run(
+            "INSERT INTO event_hours (first_seq, hour) SELECT ?1, ?2 WHERE ?2 IS NOT \
+             (SELECT hour FROM event_hours ORDER BY first_seq DESC LIMIT 1)",
+            (sql(seq), hour),
+        )?;
+        self.hour = Some(hour.to_owned());
+        Ok(())
+    }
+
     /// Forgets some of the events from before a time. Returns whether there may be more.
     pub(super) fn forget_before(
         &mut self,
@@ -124,21 +162,32 @@ impl Journal {
         time: &str,
     ) -> rusqlite::Result<More> {
         let row = |row: &Row<'_>| Ok((number(row, 0)?, row.get::<_, String>(1)?));
+        let limit = sql(EVENTS_FORGOTTEN_AT_ONCE_MAX as u64);
         let found: Vec<(Seq, String)> = statements
-            .prepare("SELECT seq, agent_id FROM events WHERE at < ?1 ORDER BY at, seq LIMIT ?2")?
-            .query_map((time, sql(EVENTS_FORGOTTEN_AT_ONCE_MAX as u64)), row)?
+            .prepare(concat!("SELECT seq, agent_id ", from_before!(), " ORDER BY seq LIMIT ?3"))?
+            .query_map((&time[..HOUR_CHARS], time, limit), row)?
             .collect::<Result<_, _>>()?;
         let mut newest: BTreeMap<&str, Seq> = BTreeMap::new();
         for (seq, agent) in &found {
             statements.run("DELETE FROM events WHERE seq = ?1", [sql(*seq)])?;
-            let newest = newest.entry(agent).or_default();
-            *newest = (*newest).max(*seq);
+            newest.insert(agent, *seq);
         }
         for (agent, up_to) in newest {
             note_forgotten(statements, agent, up_to)?;
         }
         self.count_again();
-        Ok(if found.len() < EVENTS_FORGOTTEN_AT_ONCE_MAX { More::No } else { More::Maybe })
+        if found.len() == EVENTS_FORGOTTEN_AT_ONCE_MAX {
+            return Ok(More::Maybe);
+        }
+        // The newest hour stays: events may still come into it.
+        statements.run(
+            "DELETE FROM event_hours AS old WHERE hour < ?1 AND EXISTS \
+             (SELECT 1 FROM event_hours WHERE first_seq > old.first_seq) AND NOT EXISTS \
+             (SELECT 1 FROM events WHERE seq >= old.first_seq AND seq < \
+             (SELECT min(first_seq) FROM event_hours WHERE first_seq > old.first_seq))",
+            [&time[..HOUR_CHARS]],
+        )?;
+        Ok(More::No)
     }
 }
 
@@ -150,8 +199,8 @@ pub(super) enum More {
 
 /// Whether any event is from before a time.
 pub(super) fn any_before(connection: &Connection, time: &str) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE at < ?1)";
-    connection.query_row(sql, [time], |row| row.get(0))
+    let sql = concat!("SELECT EXISTS (SELECT 1 ", from_before!(), ")");
+    connection.query_row(sql, [&time[..HOUR_CHARS], time], |row| row.get(0))
 }
 
 /// Whatever there was up to this number, of any agent, is not known any more.

@@ -1,6 +1,7 @@
 //! The database and what must be true of it: which batch is its last, and that one which failed is
 //! not in it. All of it blocks; the writer calls it off the async threads.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,10 +13,11 @@ use super::database::{Counters, Database, Statements, sql};
 use super::error::{Fault, StoreError};
 use super::files::Files;
 use super::journal::{Journal, More};
+use super::known::Known;
 use super::recovery::{self, Recovered};
 use super::{AgentNumber, Options, Resident, Sync, Write, budgets, journal, read, schema};
 use crate::event::{Committed, Seq, iso};
-use crate::limits::DAMAGE_SEEN_TIMES;
+use crate::limits::{DAMAGE_READ_TIMES, DAMAGE_SEEN_TIMES};
 use crate::policy::budget::KeptBudget;
 use crate::world::World;
 
@@ -31,6 +33,8 @@ pub(super) struct Ledger {
     /// How long the log was before the last batch that was tried.
     log_bytes: u64,
     journal: Journal,
+    /// None until the first transaction, and after one that failed.
+    known: Option<Known>,
 }
 
 /// What was found, and done, at the start.
@@ -52,12 +56,15 @@ impl Ledger {
     }
 
     fn open_or_set_aside(world: &World, options: &Options) -> Result<(Self, Start), Fault> {
-        for _ in 0..DAMAGE_SEEN_TIMES {
+        for time in 1..=DAMAGE_SEEN_TIMES {
             match Self::start(world, options) {
                 // SQLite says the same of a disk that fails to read, which is no reason to set a sound
-                // database aside: it must be read in full, and be found damaged every time.
+                // database aside: it must be read in full, and be found damaged every time. A long log
+                // takes many reads, so a disk that fails few of them can fail each of several starts.
                 Err(fault) if fault.is_damage() => {
-                    Files::of(&*world.fs, &options.path)?.read_through()?;
+                    if time <= DAMAGE_READ_TIMES {
+                        Files::of(&*world.fs, &options.path)?.read_through()?;
+                    }
                 }
                 started => return started,
             }
@@ -73,6 +80,7 @@ impl Ledger {
             return Err(Fault::Newer { found });
         }
         files.make()?;
+        files.sync_log()?;
         let mut database = Database::new(world.sqlite.open(&options.path)?, options.sync)?;
         database.migrate()?;
         let mut ledger = Self {
@@ -84,6 +92,7 @@ impl Ledger {
             database: Some(database),
             log_bytes: 0,
             journal: Journal::new(options.kept.per_agent),
+            known: None,
         };
         if ledger.counters.seq == 0 && files.has_set_aside()? {
             ledger.number_anew()?;
@@ -186,22 +195,38 @@ impl Ledger {
     ) -> rusqlite::Result<(T, Vec<Committed>, Counters)> {
         let database = self.database.as_mut().expect("it was just made ready");
         self.log_bytes = database.log_bytes()?;
+        let statements = Statements::new(&database.connection);
+        // Whatever fails takes it along.
+        let known = match self.known.take() {
+            Some(known) => known,
+            None => Known::read(&statements, self.counters.open_from)?,
+        };
         let mut change = Change {
-            statements: Statements::new(&database.connection),
+            statements,
             counters: Counters { batch: self.counters.batch + 1, ..self.counters },
             journal: &mut self.journal,
+            known,
+            accepted: Vec::new(),
+            touched: BTreeMap::new(),
             now: iso(self.world.clock.now()),
             events: Vec::new(),
         };
         // What fails from here on is rolled back with its connection, which is dropped.
         change.run("BEGIN IMMEDIATE", ())?;
         let value = work(&mut change)?;
-        let counters = change.counters;
+        change.settle()?;
+        let counters = Counters { open_from: change.known.open_from(), ..change.counters };
         change.run(
-            "UPDATE counters SET seq = ?1, batch = ?2, next_agent = ?3",
-            (sql(counters.seq), sql(counters.batch), sql(counters.next_agent)),
+            "UPDATE counters SET seq = ?1, batch = ?2, next_agent = ?3, open_from = ?4",
+            (
+                sql(counters.seq),
+                sql(counters.batch),
+                sql(counters.next_agent),
+                sql(counters.open_from),
+            ),
         )?;
         change.run("COMMIT", ())?;
+        self.known = Some(change.known);
         Ok((value, change.events, counters))
     }
 

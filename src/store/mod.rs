@@ -28,11 +28,13 @@ mod database; // one connection, as we want it
 mod error; // what can go wrong
 mod files; // the database's files
 mod journal; // events that are kept
+mod known; // what of it need not be read
 mod ledger; // the database, and what must be true of it
 mod prune; // what is left of agents that are gone
 mod read; // what was written
 mod recovery; // what the last server left open
 mod rename; // another id for an agent, as SQL
+mod requests; // what agents are asked, as SQL
 mod schema; // tables, and how they came to be
 mod sessions; // what belongs to session files
 mod write; // what can be written
@@ -173,6 +175,11 @@ impl Store {
         limit: u64,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
         self.read(move |connection| read::messages(connection, agent, offset, limit)).await
+    }
+
+    /// What stands for an agent's messages before the one of this index when a model is asked.
+    pub async fn summary(&self, agent: AgentNumber) -> Result<Option<(u64, Arc<str>)>, StoreError> {
+        self.read(move |connection| read::summary(connection, agent)).await
     }
 
     /// Agents that are gone and last changed before a time (ISO 8601, UTC), after the one of a number;

@@ -105,6 +105,7 @@ impl Change<'_> {
         if !is_left(self.statements.connection(), agent)? {
             return Ok(());
         }
+        self.known.forget(agent);
         let mut left = PRUNED_ROWS_AT_ONCE_MAX;
         let of_agent = [
             "DELETE FROM messages WHERE rowid IN \

@@ -136,7 +136,7 @@ pub(super) fn message_count(connection: &Connection, agent: AgentNumber) -> rusq
 }
 
 /// What stands for how many of an agent's first messages.
-fn summary(
+pub(super) fn summary(
     connection: &Connection,
     agent: AgentNumber,
 ) -> rusqlite::Result<Option<(u64, Arc<str>)>> {

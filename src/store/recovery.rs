@@ -76,7 +76,7 @@ struct OpenRequest {
 /// Whether the last server left anything open. After a clean stop of one without agents: no.
 pub(super) fn is_due(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM agents WHERE session_status = 'active') \
-               OR EXISTS (SELECT 1 FROM requests WHERE status IN ('queued', 'running')) \
+               OR EXISTS (SELECT 1 FROM counters WHERE open_from > 0) \
                OR EXISTS (SELECT 1 FROM confirmations WHERE status = 'pending')";
     connection.query_row(sql, (), |row| row.get(0))
 }
@@ -96,6 +96,7 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
     let closed = &mut recovered.closed;
     closed.requests = open.len();
     closed.confirmations = denied;
+    change.settle()?;
     // The ids of temporary agents are given again: nobody may become the parent of their children.
     change.run(
         "UPDATE agents SET parent = NULL WHERE parent IN (SELECT id FROM agents \
@@ -111,6 +112,7 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
     closed.dormant = change
         .statements
         .run("UPDATE agents SET session_status = 'dormant' WHERE session_status = 'active'", ())?;
+    change.known.look_again();
     Ok(recovered)
 }
 
@@ -144,14 +146,19 @@ fn deny_pending(change: &mut Change<'_>) -> rusqlite::Result<usize> {
 }
 
 fn open_requests(change: &mut Change<'_>) -> rusqlite::Result<Vec<OpenRequest>> {
+    let from = change.known.open_from();
+    if from == 0 {
+        return Ok(Vec::new());
+    }
     let text = "SELECT requests.agent, agents.id, requests.id \
                 FROM requests JOIN agents ON agents.number = requests.agent \
-                WHERE requests.status IN ('queued', 'running') ORDER BY requests.number";
+                WHERE requests.number >= ?1 AND requests.status IN ('queued', 'running') \
+                ORDER BY requests.number";
     let row = |row: &Row<'_>| {
         let (agent_id, id) = (read::agent_id(row, 1)?, read::request_id(row, 2)?);
         Ok(OpenRequest { agent: number(row, 0)?, agent_id, id })
     };
-    change.statements.prepare(text)?.query_map((), row)?.collect()
+    change.statements.prepare(text)?.query_map([sql(from)], row)?.collect()
 }
 
 fn interrupt(

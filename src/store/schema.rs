@@ -5,7 +5,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Migration `n` makes version `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 /// The newest version there is.
 pub(super) fn known() -> u32 {
@@ -155,6 +155,22 @@ CREATE TABLE last_session (
 ) STRICT;
 ";
 
+/// Indexes that every turn wrote and hardly anybody read give way to what is written seldom, or anyhow.
+/// `event_hours` says from which event on all are of an hour, up to its next row. No request in a row
+/// before `open_from` is open; 0 means that none is.
+const VERSION_5: &str = "
+DROP INDEX events_at;
+CREATE TABLE event_hours (first_seq INTEGER PRIMARY KEY, hour TEXT NOT NULL) STRICT;
+INSERT INTO event_hours SELECT seq, hour FROM (
+    SELECT seq, substr(at, 1, 13) AS hour, lag(substr(at, 1, 13)) OVER (ORDER BY seq) AS before
+    FROM events
+) WHERE hour IS NOT before;
+DROP INDEX requests_open;
+ALTER TABLE counters ADD COLUMN open_from INTEGER NOT NULL DEFAULT 0;
+UPDATE counters SET open_from =
+    coalesce((SELECT min(number) FROM requests WHERE status IN ('queued', 'running')), 0);
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +199,28 @@ mod tests {
             assert_eq!(version(&connection), Ok(known()));
             assert_eq!(shape(&connection), newest, "from version {from}");
         }
+    }
+
+    #[test]
+    fn hours_and_open_requests_are_found_in_what_is_there() {
+        let mut connection = migrated(&MIGRATIONS[..4]);
+        let there = "INSERT INTO events VALUES (3, 'a', '2026-01-01T00:59:59.999Z', 'n', '{}'),
+                         (4, 'b', '2026-01-01T01:00:00.000Z', 'n', '{}'),
+                         (7, 'a', '2026-01-01T01:30:00.000Z', 'n', '{}'),
+                         (8, 'a', '2026-01-01T00:10:00.000Z', 'n', '{}');
+                     INSERT INTO requests (number, agent, id, content, status)
+                         VALUES (1, 1, 'r1', '', 'completed'), (2, 1, 'r2', '', 'running'),
+                         (3, 2, 'r1', '', 'queued');";
+        connection.execute_batch(there).unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        let mut hours = connection.prepare("SELECT first_seq, hour FROM event_hours").unwrap();
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let hours: Vec<(i64, String)> =
+            hours.query_map((), row).unwrap().map(Result::unwrap).collect();
+        let expected = [(3, "2026-01-01T00"), (4, "2026-01-01T01"), (8, "2026-01-01T00")];
+        assert_eq!(hours, expected.map(|(seq, hour)| (seq, hour.to_owned())));
+        let open_from = "SELECT open_from FROM counters";
+        assert_eq!(connection.query_row(open_from, (), |row| row.get(0)), Ok(2));
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) fn take(
     let key = sql(agent);
     change.run("DELETE FROM messages WHERE agent = ?1", [key])?;
     change.run("DELETE FROM summaries WHERE agent = ?1", [key])?;
-    change.run("DELETE FROM tool_calls WHERE agent = ?1", [key])?;
+    change.forget_calls(agent)?;
     change.run(
         "UPDATE agents SET standing = ?2, modified_at = ?3 WHERE number = ?1",
         (key, text(&taken.standing), &*taken.modified_at),

@@ -12,10 +12,12 @@ use crate::client::{ClientError, NexusClient};
 use crate::event::Seq;
 use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::CLIENT_ASK_AFTER_LOSS;
-use crate::limits::terminal::{ATTACH_ATTEMPTS_MAX, MESSAGES_ON_ATTACH, SEND_ATTEMPTS_MAX};
+use crate::limits::terminal::{
+    ATTACH_ATTEMPTS_MAX, MESSAGES_ON_ATTACH, SEND_ATTEMPTS_MAX, SURVEY_AGENTS_MAX,
+};
 use crate::rpc::method::{
-    AgentSummary, ConfirmParams, CreateAgentParams, GetMessagesParams, ListSessionsParams,
-    SendParams, TokenSummary,
+    AgentEntry, AgentStatus, AgentSummary, ConfirmParams, CreateAgentParams, GetMessagesParams,
+    ListSessionsParams, SendParams, TokenSummary,
 };
 
 /// A message on its way.
@@ -43,9 +45,18 @@ pub async fn send(client: &NexusClient, sent: Sent) -> Option<Input> {
     let mut attempt = 1;
     loop {
         let error = client.send(&agent, &params).await.err()?;
-        let unknown = matches!(error, ClientError::Protocol { .. } | ClientError::Timeout { .. });
-        if !unknown || attempt == SEND_ATTEMPTS_MAX {
+        let unknown = match &error {
+            ClientError::Protocol { .. } | ClientError::Timeout { .. } => true,
+            // One that has died may have taken it before, and comes back.
+            ClientError::NoServer { .. } => attempt > 1,
+            ClientError::Refused { .. } | ClientError::Rpc { .. } | ClientError::Unnamed => false,
+        };
+        if !unknown {
             return Some(Input::NotSent { number, error: error.to_string() });
+        }
+        if attempt == SEND_ATTEMPTS_MAX {
+            let error = format!("{error}; look whether it arrived before you send it again");
+            return Some(Input::NotSent { number, error });
         }
         attempt += 1;
         sleep(CLIENT_ASK_AFTER_LOSS).await;
@@ -131,28 +142,30 @@ async fn is_there(client: &NexusClient, agent: &AgentId) -> Result<Presence, Cli
     Ok(if stored { Presence::Stored } else { Presence::Nowhere })
 }
 
-/// What was said last, and the event after which everything is still to come. Looked at again where
-/// something happened meanwhile.
+/// What was said last, and the event after which everything is still to come. What is told of a message
+/// comes with it or after it, so there must be as many before that event as there are after it: else it
+/// is looked at again, and at last those that came meanwhile are left out rather than shown twice.
 async fn look(client: &NexusClient, agent: &AgentId) -> Result<Attached, ClientError> {
     let mut attempt = 1;
     loop {
         // The first request brings an agent back, which is an event.
-        let context = client.get_context(agent).await?;
+        let before = client.get_context(agent).await?.message_count;
         let cursor = client.newest_event().await?;
-        let total = u64::try_from(context.message_count).unwrap_or(u64::MAX);
-        let offset = total.saturating_sub(MESSAGES_ON_ATTACH);
+        let count = u64::try_from(before).unwrap_or(u64::MAX);
+        let offset = count.saturating_sub(MESSAGES_ON_ATTACH);
         let params = GetMessagesParams { offset: Some(offset), limit: Some(MESSAGES_ON_ATTACH) };
-        let told = client.get_messages(agent, &params).await?;
-        let attached = Attached {
-            agent: agent.clone(),
-            cursor,
-            total: told.total,
-            messages: told.messages,
-            summary: summary(client, agent).await?,
-            confirmations: client.list_confirmations(agent).await?.confirmations,
-        };
-        if attempt == ATTACH_ATTEMPTS_MAX || client.newest_event().await? == cursor {
-            return Ok(attached);
+        let mut told = client.get_messages(agent, &params).await?;
+        if told.total == before || attempt == ATTACH_ATTEMPTS_MAX {
+            told.messages.retain(|message| message.index < count);
+            return Ok(Attached {
+                agent: agent.clone(),
+                cursor,
+                total: before,
+                messages: told.messages,
+                missed: told.total.saturating_sub(before),
+                summary: summary(client, agent).await?,
+                confirmations: client.list_confirmations(agent).await?.confirmations,
+            });
         }
         attempt += 1;
     }
@@ -166,9 +179,32 @@ async fn back(client: &NexusClient, agent: &AgentId, cursor: Seq) -> Result<Atta
         cursor,
         messages: Vec::new(),
         total,
+        missed: 0,
         summary: summary(client, agent).await?,
         confirmations: client.list_confirmations(agent).await?.confirmations,
     })
+}
+
+/// What waits for an answer anywhere. The event comes first: what is asked after it is told as well.
+pub async fn survey(client: &NexusClient) -> Input {
+    let surveyed = async {
+        let cursor = client.newest_event().await?;
+        let agents = client.list_agents().await?.agents;
+        let waits = |entry: &&AgentEntry| entry.status == AgentStatus::WaitingConfirmation;
+        let mut waiting = Vec::new();
+        for entry in agents.iter().filter(waits).take(SURVEY_AGENTS_MAX) {
+            // One that is gone meanwhile waits for nothing.
+            let asked = client.list_confirmations(&entry.agent_id).await.ok();
+            let asked = asked.into_iter().flat_map(|asked| asked.confirmations);
+            waiting.extend(asked.map(|asked| (entry.agent_id.clone(), asked)));
+        }
+        Ok::<_, ClientError>((cursor, waiting))
+    };
+    match surveyed.await {
+        Ok((cursor, waiting)) => Input::Surveyed { cursor, waiting },
+        // It is tried again with the next agent; that the server is away is told by others.
+        Err(_) => Input::Unwatched(None),
+    }
 }
 
 pub async fn create(client: &NexusClient, agent: AgentId, cwd: Option<String>) -> Input {
@@ -189,6 +225,7 @@ pub async fn known(
     office: &dyn Office,
     takes: Takes,
     word: String,
+    within: Option<String>,
 ) -> Vec<String> {
     let begins = |name: &String| name.starts_with(&word);
     match takes {
@@ -203,7 +240,7 @@ pub async fn known(
             sessions.iter().map(|session| session.name.to_string()).filter(begins).collect()
         }
         Takes::Nothing | Takes::Model | Takes::Preset | Takes::Path | Takes::Command => {
-            office.known(takes, word).await
+            office.known(takes, word, within).await
         }
     }
 }

@@ -9,6 +9,16 @@ pub struct Command {
     pub about: &'static str,
     pub takes: Takes,
     pub does: Does,
+    pub order: Order,
+}
+
+/// When a command runs that asks the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// After those before it.
+    InTurn,
+    /// At once: it takes as long as a model does, or ends what does.
+    Beside,
 }
 
 /// What its arguments are completed from.
@@ -57,7 +67,14 @@ const fn command(
     takes: Takes,
     does: Does,
 ) -> Command {
-    Command { name, arguments, about, takes, does }
+    Command { name, arguments, about, takes, does, order: Order::InTurn }
+}
+
+impl Command {
+    const fn beside(mut self) -> Self {
+        self.order = Order::Beside;
+        self
+    }
 }
 
 const NAMED: Does = Does::Rpc(Subject::Named);
@@ -68,7 +85,7 @@ pub const COMMANDS: &[Command] = &[
     command("whisper", "NAME", "talks to another agent until /over", Takes::Agent, Does::Whisper),
     command("over", "", "goes back to the agent before", Takes::Nothing, Does::Over),
     command("list", "", "lists the agents", Takes::Nothing, NAMED),
-    command("create", "NAME [--preset P] …", "creates an agent", Takes::Preset, NAMED),
+    command("create", "NAME [--preset P] …", "creates an agent", Takes::Nothing, NAMED),
     command("destroy", "NAME", "destroys an agent and those below it", Takes::Agent, NAMED),
     command(
         "send",
@@ -76,10 +93,11 @@ pub const COMMANDS: &[Command] = &[
         "sends to another agent and shows its answer",
         Takes::Agent,
         Does::Rpc(Subject::NamedText),
-    ),
+    )
+    .beside(),
     command("status", "[NAME]", "shows what an agent is doing", Takes::Agent, OF_AGENT),
-    command("cancel", "[NAME]", "cancels what runs and waits", Takes::Agent, OF_AGENT),
-    command("compact", "[NAME]", "sums up older messages", Takes::Agent, OF_AGENT),
+    command("cancel", "[NAME]", "cancels what runs and waits", Takes::Agent, OF_AGENT).beside(),
+    command("compact", "[NAME]", "sums up older messages", Takes::Agent, OF_AGENT).beside(),
     command("cwd", "[NAME] [DIR]", "shows or changes where it works", Takes::Path, OF_AGENT),
     command("model", "[NAME] [MODEL]", "shows or changes its model", Takes::Model, OF_AGENT),
     command(

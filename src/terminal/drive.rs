@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::calls;
-use super::commands::{Command, Takes};
+use super::commands::{Command, Order, Takes};
 use super::core::{Attach, Core, Effect, Input};
 use super::follow::{Following, Heard};
 use super::line::{Line, Tone};
@@ -18,7 +18,8 @@ use super::screen::Foot;
 use crate::client::NexusClient;
 use crate::id::AgentId;
 use crate::limits::terminal::{
-    CALLS_MAX, EVENTS_AT_ONCE_MAX, FINISHED_PENDING_MAX, FRAME_EVERY, TICK_EVERY,
+    CALLS_MAX, EVENTS_AT_ONCE_MAX, FINISHED_PENDING_MAX, FRAME_EVERY, HISTORY_LEAVING_MAX,
+    HISTORY_WAITING_MAX, TICK_EVERY,
 };
 use crate::world::BoxFuture;
 
@@ -40,8 +41,17 @@ pub trait Office: Send + Sync {
         words: Vec<String>,
         agent: Option<AgentId>,
     ) -> BoxFuture<'static, Input>;
-    /// What begins like this word.
-    fn known(&self, takes: Takes, word: String) -> BoxFuture<'static, Vec<String>>;
+    /// What begins like this word; a path is one of that directory.
+    fn known(
+        &self,
+        takes: Takes,
+        word: String,
+        within: Option<String>,
+    ) -> BoxFuture<'static, Vec<String>>;
+    /// What was typed before, from the oldest.
+    fn recall(&self) -> BoxFuture<'static, Vec<String>>;
+    /// Keeps what was typed; the error says why it cannot.
+    fn remember(&self, typed: Vec<String>) -> BoxFuture<'static, Result<(), String>>;
     /// Where agents are created to work.
     fn directory(&self) -> Option<String>;
 }
@@ -55,6 +65,17 @@ pub struct Terminal<'a, F> {
     /// It ends when another agent is wanted.
     attaching: Option<AbortHandle>,
     following: Option<Following>,
+    /// What has to be known of all the others.
+    watching: Option<Following>,
+    /// Messages that wait for the one before them: they arrive in the order in which they were typed.
+    messages: VecDeque<calls::Sent>,
+    sending: Option<Id>,
+    /// Commands that wait for the one that runs: each finds what those before it have done.
+    commands: VecDeque<BoxFuture<'static, Input>>,
+    running: Option<Id>,
+    /// What was typed and is to be kept; one call at a time keeps the order.
+    typed: VecDeque<String>,
+    keeping: bool,
     finished: Vec<Line>,
     /// When what has changed is shown at the latest.
     due: Option<Instant>,
@@ -74,7 +95,16 @@ enum Woken {
     Frame,
     Answer(Option<Input>),
     Heard(Option<Heard>),
+    Watched(Option<Heard>),
     Tick,
+}
+
+/// The next that is heard, where somebody is listened to.
+async fn next(following: &mut Option<Following>) -> Option<Heard> {
+    match following {
+        Some(following) => following.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl<'a, F: Face> Terminal<'a, F> {
@@ -87,6 +117,13 @@ impl<'a, F: Face> Terminal<'a, F> {
             calls: JoinSet::new(),
             attaching: None,
             following: None,
+            watching: None,
+            messages: VecDeque::new(),
+            sending: None,
+            commands: VecDeque::new(),
+            running: None,
+            typed: VecDeque::new(),
+            keeping: false,
             finished: Vec::new(),
             due: None,
             begun: Instant::now(),
@@ -96,6 +133,8 @@ impl<'a, F: Face> Terminal<'a, F> {
 
     /// Talks to an agent, and whoever else is asked for, until the person leaves.
     pub async fn run(mut self, agent: AgentId, how: Attach) -> io::Result<()> {
+        let recalled = self.office.recall();
+        self.calls.spawn(async move { Some(Input::Recalled(recalled.await)) });
         let effects = self.core.begin(agent, how);
         self.perform(effects)?;
         self.paint()?;
@@ -108,31 +147,44 @@ impl<'a, F: Face> Terminal<'a, F> {
                 }
                 Woken::Face(None) => break,
                 Woken::Frame => self.paint()?,
-                Woken::Answer(input) => input.map_or(Ok(()), |input| self.input(input))?,
+                Woken::Answer(input) => {
+                    self.run_next();
+                    self.send_next();
+                    input.map_or(Ok(()), |input| self.input(input))?;
+                }
                 Woken::Heard(heard) => self.heard(heard)?,
+                Woken::Watched(heard) => self.watched(heard)?,
                 Woken::Tick => self.input(Input::Tick)?,
             }
             if self.finished.len() > FINISHED_PENDING_MAX {
                 self.paint()?;
             }
         }
-        self.paint()
+        self.paint()?;
+        // Somebody who leaves does not wait long for a disk.
+        let _ = timeout(HISTORY_LEAVING_MAX, self.kept()).await;
+        Ok(())
     }
 
     async fn woken(&mut self) -> Woken {
         let due = self.due.unwrap_or(self.begun);
-        let events = async {
-            match &mut self.following {
-                Some(following) => following.next().await,
-                None => std::future::pending().await,
-            }
-        };
+        let events = next(&mut self.following);
+        let others = next(&mut self.watching);
         tokio::select! {
             biased;
             input = self.face.next() => Woken::Face(input),
             () = sleep_until(due), if self.due.is_some() => Woken::Frame,
-            Some(ended) = self.calls.join_next() => Woken::Answer(ended.ok().flatten()),
+            Some(ended) = self.calls.join_next_with_id() => {
+                let (id, answer) = match ended {
+                    Ok((id, answer)) => (id, answer),
+                    Err(error) => (error.id(), None),
+                };
+                self.running = self.running.filter(|running| *running != id);
+                self.sending = self.sending.filter(|sending| *sending != id);
+                Woken::Answer(answer)
+            }
             heard = events => Woken::Heard(heard),
+            heard = others => Woken::Watched(heard),
             () = sleep(TICK_EVERY), if self.core.is_moving() => Woken::Tick,
         }
     }
@@ -140,6 +192,14 @@ impl<'a, F: Face> Terminal<'a, F> {
     fn input(&mut self, input: Input) -> io::Result<()> {
         let attached = match &input {
             Input::Attached(attached) => Some((attached.agent.clone(), attached.cursor)),
+            Input::Surveyed { cursor, .. } => {
+                self.watching = Some(Following::everybody(self.client.clone(), *cursor));
+                None
+            }
+            Input::Kept(_) => {
+                self.keeping = false;
+                None
+            }
             _ => None,
         };
         let effects = self.core.on(self.begun.elapsed(), input);
@@ -149,6 +209,7 @@ impl<'a, F: Face> Terminal<'a, F> {
         {
             self.following = Some(Following::start(self.client.clone(), agent, cursor));
         }
+        self.keep();
         self.due.get_or_insert_with(|| Instant::now() + FRAME_EVERY);
         Ok(())
     }
@@ -178,7 +239,82 @@ impl<'a, F: Face> Terminal<'a, F> {
             };
             self.input(input)?;
         }
+        // However much is said here, what others ask for is heard.
+        match self.watching.as_mut().and_then(Following::at_hand) {
+            Some(heard) => self.watched(Some(heard)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes what was heard of others, and a bounded number of what else is there.
+    fn watched(&mut self, first: Option<Heard>) -> io::Result<()> {
+        let mut heard = VecDeque::from([first]);
+        while let Some(watching) = &mut self.watching
+            && heard.len() < EVENTS_AT_ONCE_MAX
+            && let Some(more) = watching.at_hand()
+        {
+            heard.push_back(Some(more));
+        }
+        for heard in heard {
+            let input = match heard {
+                Some(Heard::Event(event)) => Input::Elsewhere(event),
+                // Where an agent is followed, its stream tells that.
+                Some(Heard::Lost(why)) if self.following.is_none() => Input::Lost(why),
+                Some(Heard::Back) if self.following.is_none() => Input::Back,
+                Some(Heard::Lost(_) | Heard::Back) => continue,
+                Some(Heard::Over(why)) => {
+                    self.watching = None;
+                    Input::Unwatched(why)
+                }
+                None => {
+                    self.watching = None;
+                    continue;
+                }
+            };
+            self.input(input)?;
+        }
         Ok(())
+    }
+
+    /// Sends the next message, if the one before it has arrived.
+    fn send_next(&mut self) {
+        if self.sending.is_none()
+            && let Some(sent) = self.messages.pop_front()
+        {
+            let client = self.client.clone();
+            let sending = self.calls.spawn(async move { calls::send(&client, sent).await });
+            self.sending = Some(sending.id());
+        }
+    }
+
+    /// Runs the next command, if none runs.
+    fn run_next(&mut self) {
+        if self.running.is_none()
+            && let Some(run) = self.commands.pop_front()
+        {
+            self.running = Some(self.calls.spawn(async move { Some(run.await) }).id());
+        }
+    }
+
+    /// Keeps what was typed, after what is being kept.
+    fn keep(&mut self) {
+        if !self.keeping && !self.typed.is_empty() {
+            self.keeping = true;
+            let kept = self.office.remember(self.typed.drain(..).collect());
+            self.calls.spawn(async move { Some(Input::Kept(kept.await.err())) });
+        }
+    }
+
+    /// Returns once all that was typed is kept.
+    async fn kept(&mut self) {
+        while self.keeping
+            && let Some(ended) = self.calls.join_next().await
+        {
+            if let Ok(Some(Input::Kept(_))) = ended {
+                self.keeping = false;
+                self.keep();
+            }
+        }
     }
 
     fn paint(&mut self) -> io::Result<()> {
@@ -195,6 +331,12 @@ impl<'a, F: Face> Terminal<'a, F> {
                 Effect::Leave => {
                     self.following = None;
                     self.attaching.take().inspect(AbortHandle::abort);
+                }
+                Effect::Remember(text) => {
+                    if self.typed.len() == HISTORY_WAITING_MAX {
+                        self.typed.pop_front();
+                    }
+                    self.typed.push_back(text);
                 }
                 Effect::ClearScreen => self.face.clear()?,
                 Effect::Quit => self.left = true,
@@ -214,7 +356,7 @@ impl<'a, F: Face> Terminal<'a, F> {
 
     /// Asks the server. What comes of it comes as an input.
     fn call(&mut self, effect: Effect) {
-        if self.calls.len() >= CALLS_MAX {
+        if self.calls.len() + self.commands.len() + self.messages.len() >= CALLS_MAX {
             let text = "✗ too much is going on at once: it was not done";
             self.finished.push(Line::of(Tone::Bad, text));
             return;
@@ -225,8 +367,8 @@ impl<'a, F: Face> Terminal<'a, F> {
                 Ok(request) => {
                     let named = Input::Named { number, request: request.clone() };
                     self.core.on(self.begun.elapsed(), named);
-                    let sent = calls::Sent { agent, content, number, request };
-                    self.calls.spawn(async move { calls::send(&client, sent).await });
+                    self.messages.push_back(calls::Sent { agent, content, number, request });
+                    self.send_next();
                 }
                 Err(error) => {
                     let error = Input::NotSent { number, error: error.to_string() };
@@ -246,23 +388,33 @@ impl<'a, F: Face> Terminal<'a, F> {
                 let work = async move { Some(calls::create(&client, agent, directory).await) };
                 self.attaching = Some(self.calls.spawn(work));
             }
+            Effect::Survey => {
+                self.calls.spawn(async move { Some(calls::survey(&client).await) });
+            }
             Effect::Refresh(agent) => {
                 self.calls.spawn(async move { calls::refresh(&client, &agent).await });
             }
             Effect::Run { command, words, agent } => {
                 let run = self.office.run(command, words, agent);
-                self.calls.spawn(async move { Some(run.await) });
+                match command.order {
+                    Order::Beside => drop(self.calls.spawn(async move { Some(run.await) })),
+                    Order::InTurn => {
+                        self.commands.push_back(run);
+                        self.run_next();
+                    }
+                }
             }
-            Effect::Complete { takes, before, from, word } => {
+            Effect::Complete { takes, before, from, word, within } => {
                 let office = Arc::clone(&self.office);
                 self.calls.spawn(async move {
-                    let found = calls::known(&client, office.as_ref(), takes, word).await;
+                    let found = calls::known(&client, office.as_ref(), takes, word, within).await;
                     Some(Input::Candidates { before, from, found })
                 });
             }
             Effect::Print(_)
             | Effect::Attach { .. }
             | Effect::Leave
+            | Effect::Remember(_)
             | Effect::ClearScreen
             | Effect::Quit => unreachable!("they ask the server nothing"),
         }

@@ -48,6 +48,17 @@ impl Editor {
         text
     }
 
+    /// What was typed at another time comes before what was typed here.
+    pub fn recall_all(&mut self, typed: Vec<String>) {
+        let room = TYPED_KEPT_MAX.saturating_sub(self.typed.len());
+        let earlier = typed.len().saturating_sub(room);
+        let added: Vec<String> = typed.into_iter().skip(earlier).map(|text| clean(&text)).collect();
+        if let Some((at, _)) = &mut self.recalled {
+            *at += added.len();
+        }
+        self.typed = added.into_iter().chain(self.typed.drain(..)).collect();
+    }
+
     pub fn clear(&mut self) {
         self.text.clear();
         self.cursor = 0;

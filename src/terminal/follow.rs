@@ -1,10 +1,11 @@
-//! The events of one agent, on a task of its own that ends with this: it comes back by its cursor
-//! however often the server goes.
+//! The events of one agent, or what has to be known of all, on a task of its own that ends with this: it
+//! comes back by its cursor however often the server goes.
 
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
+use super::core::WANTED;
 use crate::client::{ClientError, Detection, Events, NexusClient};
 use crate::event::{Event, Seq, What};
 use crate::id::AgentId;
@@ -33,10 +34,20 @@ impl Drop for Following {
 }
 
 impl Following {
+    /// Follows an agent.
     pub fn start(client: NexusClient, agent: AgentId, after: Seq) -> Self {
+        Self::begin(client, Whom::Agent(agent), after)
+    }
+
+    /// Follows everybody, but hears only what [`WANTED`] names.
+    pub fn everybody(client: NexusClient, after: Seq) -> Self {
+        Self::begin(client, Whom::Everybody, after)
+    }
+
+    fn begin(client: NexusClient, whom: Whom, after: Seq) -> Self {
         let (sender, heard) = mpsc::channel(EVENTS_AT_ONCE_MAX);
-        let events = client.events(Some(&agent), Some(after));
-        let follower = Follower { client, agent, events, after, sender };
+        let events = whom.events(&client, after);
+        let follower = Follower { client, whom, events, after, sender };
         Self { heard, task: tokio::spawn(follower.run()).abort_handle() }
     }
 
@@ -50,10 +61,24 @@ impl Following {
     }
 }
 
+enum Whom {
+    /// By the id that it has now.
+    Agent(AgentId),
+    Everybody,
+}
+
+impl Whom {
+    fn events(&self, client: &NexusClient, after: Seq) -> Events {
+        match self {
+            Self::Agent(agent) => client.events(Some(agent), Some(after)),
+            Self::Everybody => client.events(None, Some(after)).only(WANTED),
+        }
+    }
+}
+
 struct Follower {
     client: NexusClient,
-    /// By the id that it has now.
-    agent: AgentId,
+    whom: Whom,
     events: Events,
     after: Seq,
     sender: mpsc::Sender<Heard>,
@@ -80,7 +105,7 @@ impl Follower {
                     }
                     if stops {
                         self.wait_for_server().await?;
-                        self.events = self.client.events(Some(&self.agent), Some(self.after));
+                        self.events = self.whom.events(&self.client, self.after);
                     }
                 }
                 Some(Err(ClientError::Refused { error, .. })) => why = Some(error.message),
@@ -100,10 +125,11 @@ impl Follower {
     fn heard(&mut self, event: &Event) {
         self.after = event.seq.unwrap_or(self.after);
         if let What::AgentUpdated { previous_agent_id: Some(previous), .. } = &event.what
-            && *previous == self.agent
+            && let Whom::Agent(followed) = &mut self.whom
+            && previous == followed
             && let Some(agent) = &event.agent_id
         {
-            self.agent = agent.clone();
+            followed.clone_from(agent);
         }
     }
 

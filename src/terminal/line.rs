@@ -105,11 +105,21 @@ impl Line {
         }
         let hang = if self.hang + 8 <= width { self.hang } else { 0 };
         let mut wrap = Wrap { rows: vec![Self::new()], used: 0, width, hang };
+        // What is not divided by a space stays together, also where its tone changes.
+        let mut word: Vec<(Tone, &str)> = Vec::new();
         for span in &self.spans {
-            for word in span.text.split_word_bounds() {
-                wrap.word(span.tone, word);
+            for piece in span.text.split_inclusive(' ') {
+                let text = piece.trim_end_matches(' ');
+                if !text.is_empty() {
+                    word.push((span.tone, text));
+                }
+                if text.len() < piece.len() {
+                    wrap.word(&std::mem::take(&mut word));
+                    wrap.piece(span.tone, &piece[text.len()..]);
+                }
             }
         }
+        wrap.word(&word);
         wrap.rows
     }
 }
@@ -122,7 +132,18 @@ struct Wrap {
 }
 
 impl Wrap {
-    fn word(&mut self, tone: Tone, word: &str) {
+    /// A word in one row, or where it is wider than one, in pieces.
+    fn word(&mut self, word: &[(Tone, &str)]) {
+        let wide = word.iter().map(|(_, text)| cells(text)).sum::<usize>();
+        if self.used + wide > self.width && self.hang + wide <= self.width {
+            self.next_row();
+        }
+        for (tone, text) in word {
+            text.split_word_bounds().for_each(|piece| self.piece(*tone, piece));
+        }
+    }
+
+    fn piece(&mut self, tone: Tone, word: &str) {
         let wide = cells(word);
         if self.used + wide <= self.width {
             return self.put(tone, word, wide);
@@ -191,6 +212,10 @@ mod tests {
         let line = Line::of(Tone::Plain, "one two three").hanging(2);
         assert_eq!(rows(&line, 40), ["one two three"]);
         assert_eq!(rows(&line, 10), ["one two ", "  three"]);
+        let tones = Line::of(Tone::Plain, "say ").with(Tone::Strong, "{json}").with(Tone::Dim, ",");
+        assert_eq!(rows(&tones, 10), ["say ", "{json},"]);
+        let path = Line::of(Tone::Plain, "in /a/very/long/path");
+        assert_eq!(rows(&path, 10), ["in /a/very", "/long/path"]);
         let long = Line::of(Tone::Plain, "漢字漢字漢字");
         assert_eq!(rows(&long, 5), ["漢字", "漢字", "漢字"]);
     }

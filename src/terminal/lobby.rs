@@ -87,11 +87,16 @@ async fn ask(
     }
     // An agent that is there need not be loaded.
     let active = |name: &AgentId| agents.iter().any(|entry| entry.agent_id == *name);
-    if last.is_some_and(|last| !active(&last.agent_id)) {
-        choices.push(("resume the last session".to_owned(), Wish::Resume));
+    let last = last.filter(|last| !active(&last.agent_id));
+    if let Some(last) = &last {
+        let then = last.modified_at.as_duration().as_secs_f64();
+        let (then, count) = (age(now, then), messages(last.messages.len()));
+        choices.push((format!("resume {} ({then}, {count})", last.agent_id), Wish::Resume));
     }
     choices.push(("a fresh agent".to_owned(), Wish::Fresh));
-    for session in sessions.iter().filter(|session| !active(&session.name)) {
+    let is_last = |name: &AgentId| last.as_ref().is_some_and(|last| last.agent_id == *name);
+    let others = |name: &AgentId| !active(name) && !is_last(name);
+    for session in sessions.iter().filter(|session| others(&session.name)) {
         let count = messages(session.message_count);
         let told = format!("{} ({}, {count})", session.name, age(now, session.updated_at));
         choices.push((told, Wish::Session(session.name.to_string())));

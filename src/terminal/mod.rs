@@ -9,9 +9,10 @@
 //! - [`drive`] waits and never decides: keys first, then the screen (at most thirty times a second),
 //!   then answers and bounded batches of events. It talks to a [`drive::Face`] and a
 //!   [`drive::Office`], so that the simulation drives the same core with the same client.
-//! - `follow` is the stream of one agent on a task that ends with it; `calls` is what is asked of a
-//!   server; `shell` is the real terminal, which is restored however the program ends; `lobby` and
-//!   `choose` come before the conversation.
+//! - `follow` is the stream of one agent on a task that ends with it, and a second one of all agents,
+//!   of which only questions and turns are read; `calls` is what is asked of a server; `history` keeps
+//!   what was typed; `shell` is the real terminal, which is restored however the program ends; `lobby`
+//!   and `choose` come before the conversation.
 //!
 //! Every text of somebody else is cleaned before it becomes part of a line (`clean`). A line editor of
 //! our own (`editor`) because the ones there are want the loop, the terminal or both for themselves: here
@@ -25,6 +26,7 @@ pub mod core;
 pub mod drive;
 mod editor;
 mod follow;
+pub mod history;
 pub mod key;
 pub mod line;
 pub mod lobby;

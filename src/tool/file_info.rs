@@ -8,7 +8,7 @@ use super::workplace::Site;
 use super::{OnFiles, Wanted};
 use crate::event::iso;
 use crate::policy::Side;
-use crate::world::Kind;
+use crate::world::{Kind, Stat};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,13 +25,22 @@ impl OnFiles for FileInfo {
 
     fn work(self, site: &Site) -> Result<String, FileError> {
         let stat = site.reading(&Given::new(&self.path), |spot| spot.parent.stat(spot.name()))?;
+        let bytes = bytes(&stat).map(|bytes| format!("bytes: {bytes}\n")).unwrap_or_default();
         Ok(format!(
-            "kind: {}\nbytes: {}\nmodified: {}\nmode: {:04o}\n",
+            "kind: {}\n{bytes}modified: {}\nmode: {:04o}\n",
             kind_name(stat.kind),
-            stat.len,
             iso(stat.modified),
             stat.mode
         ))
+    }
+}
+
+/// How long a file is. Only files have a length: what a directory or a link is said to have differs between
+/// file systems and with the place of a project, and tells nobody anything.
+pub(super) fn bytes(stat: &Stat) -> Option<u64> {
+    match stat.kind {
+        Kind::File => Some(stat.len),
+        Kind::Dir | Kind::Link | Kind::Other => None,
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::error::{FileError, Given};
-use super::file_info::kind_name;
+use super::file_info::{bytes, kind_name};
 use super::text::{Full, Sheet, counted, shown_name};
 use super::workplace::Site;
 use super::{OnFiles, Wanted};
@@ -86,7 +86,7 @@ impl ListDirectory {
             Ok(stat) => format!(
                 "{:<9}  {:>10}  {}  {:04o}  {name}",
                 kind_name(stat.kind),
-                stat.len,
+                bytes(&stat).map_or_else(|| "-".to_owned(), |bytes| bytes.to_string()),
                 iso(stat.modified),
                 stat.mode
             ),

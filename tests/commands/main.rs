@@ -15,6 +15,7 @@ mod agents;
 mod background;
 mod interrupted;
 mod live;
+mod mcp;
 mod model;
 mod odd;
 mod once;

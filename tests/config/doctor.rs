@@ -111,6 +111,88 @@ fn keys_that_are_missing_or_cannot_be_sent_are_found_for_each_provider() {
     );
 }
 
+/// What is said of the MCP servers of a home, right or wrong.
+fn said_of_mcp(person: &Person) -> Vec<(bool, String)> {
+    let found = person.run(&["doctor", "--json"]).json();
+    let findings = found["findings"].as_array().unwrap();
+    let of_mcp = findings.iter().filter(|finding| finding["check"] == "mcp");
+    of_mcp
+        .map(|finding| {
+            (finding["ok"] == json!(true), finding["message"].as_str().unwrap().to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn mcp_servers_without_a_program_or_a_way_are_found() {
+    let (person, _port) = person();
+    person.write("bin/there", "#!/bin/sh\n");
+    person.write("bin/no-program", "a text");
+    let there = person.at("bin/there");
+    fs::set_permissions(&there, fs::Permissions::from_mode(0o755)).unwrap();
+    let (bin, plain) = (person.at("bin"), person.at("bin/no-program"));
+    let nowhere = person.at("nowhere");
+    let servers = json!({
+        "by_path": {"command": there},
+        "in_path": {"command": "there", "env": {"PATH": bin}},
+        "meta": {"url": "http://169.254.169.254/mcp"},
+        "missing": {"command": "surely-no-such-program"},
+        "plain": {"command": plain},
+        "somewhere": {"command": there, "cwd": nowhere},
+        "web": {"url": "https://mcp.example/"},
+    });
+    person.write_home("mcp.json", &json!({"mcpServers": servers}).to_string());
+    let fine = |text: String| (true, text);
+    let bad = |text: String| (false, text);
+    assert_eq!(
+        said_of_mcp(&person),
+        [
+            fine(format!("by_path: there is a program {}", there.display())),
+            fine("in_path: there is a program there".to_owned()),
+            bad("meta: the address 169.254.169.254 gives credentials of the machine to everybody \
+                 who asks"
+                .to_owned()),
+            bad("missing: there is no program surely-no-such-program".to_owned()),
+            bad(format!("plain: there is no program {}", plain.display())),
+            bad(format!("somewhere: there is no directory {} to run in", nowhere.display())),
+            fine("web: at mcp.example".to_owned()),
+        ]
+    );
+    let hints: Vec<_> = wrong(&person).into_iter().map(|(_, _, hint)| hint).collect();
+    assert!(hints.iter().all(|hint| hint.contains("mcp.json")), "{hints:?}");
+}
+
+#[test]
+fn private_mcp_addresses_follow_the_configuration() {
+    let (person, port) = person();
+    let port = port.local_addr().unwrap().port();
+    let servers = json!({"near": {"url": "http://10.0.0.7/mcp"}});
+    person.write_home("mcp.json", &json!({"mcpServers": servers}).to_string());
+    let private = "near: the address 10.0.0.7 is private".to_owned();
+    assert_eq!(said_of_mcp(&person), [(false, private)]);
+    let config = json!({"server": {"port": port}, "network": {"allow_private": true}});
+    person.write_home("config.json", &config.to_string());
+    assert_eq!(said_of_mcp(&person), [(true, "near: at 10.0.0.7".to_owned())]);
+}
+
+#[test]
+fn entries_of_mcp_json_that_are_none_are_found_and_show_no_secret() {
+    let (person, _port) = person();
+    let servers = json!({
+        "bad name": {"command": "x", "env": {"KEY": "canary-secret"}},
+        "old": {"type": "sse", "url": "http://127.0.0.1/"},
+    });
+    person.write_home("mcp.json", &json!({"mcpServers": servers}).to_string());
+    let found = wrong(&person);
+    let told = format!("{found:?}");
+    assert!(told.contains("`bad name` is no name for an MCP server"), "{told}");
+    assert!(told.contains("the older HTTP+SSE transport is not supported"), "{told}");
+    person.write_home("mcp.json", r#"{"mcpServers": {"x": {"comand": "canary-secret"}}}"#);
+    let found = wrong(&person);
+    let told = format!("{found:?}");
+    assert!(told.contains("mcp.json") && !told.contains("canary-secret"), "{told}");
+}
+
 /// A provider that lets in who has the right key, as a person of this key finds it.
 async fn found_with(key: &str, status: u16) -> Vec<(String, String, String)> {
     let model = wiremock::MockServer::start().await;

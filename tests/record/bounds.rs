@@ -3,12 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+use http::Request;
 use nexus3::config::Config;
-use nexus3::limits::RECORD_QUEUE_NOTES_MAX;
+use nexus3::id::AgentId;
+use nexus3::limits::{RECORD_BYTES_MAX, RECORD_QUEUE_NOTES_MAX};
 use nexus3::provider::Secrets;
-use nexus3::record::{Prepared, Recorder, Setting};
+use nexus3::record::{LeftOut, Prepared, Recorder, Setting};
 use nexus3::world::real;
-use serde_json::Map;
+use serde_json::{Map, json};
 use tempfile::TempDir;
 
 use super::home::private_home;
@@ -67,4 +70,47 @@ async fn what_fits_is_whole() {
     begin(prepared, &home);
     call(&recorder);
     assert!(!closed(&recorder, &path).await.contains(CUT));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_bytes_than_it_holds_cut_it_off_and_it_says_so() {
+    const SHOWN: usize = 4 * 1024 * 1024;
+    let home = private_home();
+    let (prepared, path) = prepared(&home);
+    let recorder = prepared.recorder.clone();
+    begin(prepared, &home);
+    let body = json!({ "messages": [{ "role": "user", "content": "x".repeat(SHOWN) }] });
+    let request = Request::post("/v1/chat/completions");
+    let request = request.body(Bytes::from(body.to_string())).unwrap();
+    let (ear, agent) = (recorder.ear(), AgentId::parse("a").unwrap());
+    let mut asked = 0;
+    // It is told as fast as it is taken, so that the bound of what waits is not the one that is met.
+    while recorder.is_on() && asked < 2 * RECORD_BYTES_MAX / SHOWN {
+        drop(ear.asks(&agent, &request));
+        asked += 1;
+        recorder.taken().await;
+    }
+    assert_eq!(asked, RECORD_BYTES_MAX / SHOWN, "with what each takes besides, these are too many");
+    call(&recorder);
+    let text = closed(&recorder, &path).await;
+    assert!(text.contains(CUT), "{}", &text[..500]);
+    assert_eq!(text.matches("[[model]]").count(), asked, "what was told is in it");
+    assert!(!text.contains("[[step]]"), "what came later is not");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_replay_could_not_be_refused_for_is_told_at_the_top() {
+    let home = private_home();
+    let (prepared, path) = prepared(&home);
+    let recorder = prepared.recorder.clone();
+    begin(prepared, &home);
+    for what in
+        [LeftOut::Request(503), LeftOut::Entry, LeftOut::Request(408), LeftOut::Request(503)]
+    {
+        recorder.left_out(what);
+    }
+    let text = closed(&recorder, &path).await;
+    let told = "\n# Refused, and not here since a replay could not be refused for the same: 1 request \
+                with HTTP 408, 2 requests with HTTP 503, 1 entry of a batch.\n";
+    assert!(text.contains(told), "{text}");
 }

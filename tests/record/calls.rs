@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use nexus3::choice::Choice;
 use nexus3::event::What;
 use nexus3::id::AgentId;
+use nexus3::limits::BODY_BYTES_MAX;
 use nexus3::rpc::method::{ConfirmParams, SendParams};
 use rustix::process::Signal;
 
@@ -69,6 +70,15 @@ async fn what_was_refused_before_it_was_a_call_is_refused_again() {
         format!("POST / HTTP/1.1\r\n{bearer}origin: https://example.com\r\n\r\n"),
     ];
     let address = live.address;
+    let long = "x".repeat(70_000);
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"list_agents"},7]"#;
+    let left_out = [
+        format!("GET / HTTP/1.1\r\n{bearer}x-long: {long}\r\n\r\n"),
+        format!("POST / HTTP/1.1\r\n{bearer}content-length: {}\r\n\r\n{batch}", batch.len()),
+    ];
+    let left_out =
+        left_out.map(|request| sent(address, &request)["HTTP/1.1 ".len()..][..3].to_owned());
+    assert_eq!(left_out, ["431", "200"]);
     let answers =
         requests.map(|request| sent(address, &request)["HTTP/1.1 ".len()..][..3].to_owned());
     assert_eq!(answers, ["400", "401", "403", "405", "404", "413", "404", "403"]);
@@ -77,6 +87,34 @@ async fn what_was_refused_before_it_was_a_call_is_refused_again() {
     let played = replay(&text);
     assert_eq!(played.failures, [""; 0], "{text}\n{}", played.transcript);
     assert_eq!(text.matches("raw = ").count(), 8, "{text}");
+    let told = "could not be refused for the same: 1 request with HTTP 431, 1 entry of a batch.\n";
+    assert!(text.contains(told), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_told_no_length_and_is_too_large_is_counted_and_left_out() {
+    let live = Live::start(MANY).await;
+    let name = format!("rpc-{}.token", live.address.port());
+    let token = std::fs::read_to_string(live.home.path().join(name)).unwrap();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n",
+        token.trim_end()
+    );
+    let chunked = |length: usize| {
+        let body = "x".repeat(length);
+        format!("{head}transfer-encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n")
+    };
+    let answers = [BODY_BYTES_MAX + 1, BODY_BYTES_MAX]
+        .map(|length| sent(live.address, &chunked(length))["HTTP/1.1 ".len()..][..3].to_owned());
+    // What just fits was read whole, so it is refused again for what it says.
+    assert_eq!(answers, ["413", "400"]);
+    let text = live.end(Signal::TERM).text;
+    let told = "\n# Refused, and not here since a replay could not be refused for the same: 1 request \
+                with HTTP 413.\n";
+    assert!(text.contains(told), "{}", &text[..500]);
+    assert_eq!(text.matches("raw = ").count(), 1);
+    let played = replay(&text);
+    assert_eq!(played.failures, [""; 0], "{}", played.transcript);
 }
 
 const ASKED: &str = r#"

@@ -15,7 +15,9 @@ mod earlier; // agents that were there before
 mod edges; // what goes wrong
 mod live; // the program and its model
 mod replay; // the recording in the simulation
+mod servers; // MCP servers
 mod same; // whether a replay is what happened
+mod sweep; // scenarios of all kinds
 
 #[path = "../private_home/home.rs"]
 mod home;

@@ -128,6 +128,6 @@ async fn a_replay_tells_where_a_changed_prompt_parts_it_from_what_happened() {
     let played = replay(&changed);
     let told = "the replay parts from the recording at model call 1 of boss (entry 1):\n    \
                 line 6 of what it is shown is other than recorded\n      # Instructions from \
-                /project/NEXUS.md\n      \n    - Count well.\n    - \n    + Count badly.\n    +";
+                /project/NEXUS.md\n      \n    - Count well.\n    + Count badly.";
     assert_eq!(played.failures.first().map(String::as_str), Some(told), "{changed}");
 }

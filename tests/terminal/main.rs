@@ -11,9 +11,11 @@
 #[path = "../cli_support/mod.rs"]
 mod support;
 
+mod choosing;
 mod conversation;
 mod leaving;
 mod lost;
 mod person;
+mod remembering;
 mod shared;
 mod tour;

@@ -46,6 +46,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             "{file}:{line}: this step stops or starts its server, which only `nexus3-sim run` can do"
         );
     }
+    if !ground.scenario.agents.is_empty() {
+        anyhow::bail!(
+            "{file}: its agents were there before, and only `nexus3-sim run` can have had them there"
+        );
+    }
     for what in left_out(&ground.scenario) {
         output::note(&format!("left out: {what}"));
     }
@@ -110,6 +115,9 @@ fn left_out(scenario: &Scenario) -> Vec<String> {
     }
     if !scenario.programs.is_empty() {
         told.push("programs: the server runs those of this machine".to_owned());
+    }
+    if !scenario.mcp.is_empty() {
+        told.push("MCP servers: the server has those that it is configured with".to_owned());
     }
     if !scenario.env.is_empty() || !scenario.serve.is_empty() {
         told.push("`env` and `serve`: they are up to who started the server".to_owned());

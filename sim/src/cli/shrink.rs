@@ -1,6 +1,7 @@
 //! `nexus3-sim shrink`: the smallest scenario that still fails.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -10,6 +11,8 @@ use crate::scenario::Document;
 use crate::shrink::{self, Aim, Judge, Runs, Size};
 use crate::verdict;
 
+/// More virtual time than a run takes.
+const LONGEST: Duration = Duration::from_hours(24);
 /// What can happen at a durable point.
 const AT_POINT: [&str; 2] = ["power_loss", "crash"];
 
@@ -38,13 +41,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     if let Err(verdict) = read(&arguments.file) {
         return Ok(verdict);
     }
-    let Some((document, aim)) = first_failing(arguments, &file)? else {
+    let Some(First { document, aim, virtual_time }) = first_failing(arguments, &file)? else {
         output::note(&format!("{file} does not fail so: there is nothing to make small"));
         return Ok(Verdict::Usage);
     };
     let before = Size::of(&document);
-    let mut judge = Told { runs: Runs::new(aim, &file, arguments.runs), size: before };
-    let small = shrink::shrink(document, &mut judge);
+    let runs = Runs::new(aim, virtual_time, &file, arguments.runs);
+    let mut judge = Told { runs, size: before };
+    let mut small = shrink::shrink(document.clone(), &mut judge);
+    if !judge.runs.is_true_of(&small) {
+        output::note("it comes to rest after all: once more, with more patience");
+        judge = Told { runs: judge.runs.patient(), size: before };
+        small = shrink::shrink(document, &mut judge);
+    }
     let after = Size::of(&small);
     output::text(&small.text());
     let spent = if judge.runs.is_spent() { "; more runs may make it smaller" } else { "" };
@@ -59,8 +68,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// The file as it was asked for, if it fails, and what is to be kept of that.
-fn first_failing(arguments: &Arguments, file: &str) -> anyhow::Result<Option<(Document, Aim)>> {
+/// The file as it was asked for, and what is to be kept of its failure.
+struct First {
+    document: Document,
+    aim: Aim,
+    virtual_time: Duration,
+}
+
+/// `None` where it does not fail.
+fn first_failing(arguments: &Arguments, file: &str) -> anyhow::Result<Option<First>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
     let mut document = Document::parse(&text)?;
     if let Some(seed) = arguments.seed {
@@ -79,7 +95,9 @@ fn first_failing(arguments: &Arguments, file: &str) -> anyhow::Result<Option<(Do
             for failure in &verdict.failures {
                 output::note(&format!("  {failure}"));
             }
-            return Ok(Some((document, aim)));
+            // A panic that ended it says nothing of its time.
+            let virtual_time = verdict.played.map_or(LONGEST, |played| played.virtual_time);
+            return Ok(Some(First { document, aim, virtual_time }));
         }
     }
     Ok(None)

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
@@ -20,11 +20,16 @@ pub struct Tracing {
 impl Tracing {
     /// Sees everything in one run.
     pub fn tracer(&self) -> Tracer {
+        // The MCP library shows every message at the finest level, with a number of its own process in
+        // those that it makes itself.
+        let lines = Targets::new()
+            .with_default(LevelFilter::TRACE)
+            .with_target("rmcp::service", LevelFilter::DEBUG);
         tracing_subscriber::fmt::layer()
             .with_writer(self.clone())
             .with_ansi(false)
             .with_timer(VirtualTime)
-            .with_filter(LevelFilter::TRACE)
+            .with_filter(lines)
             .boxed()
     }
 

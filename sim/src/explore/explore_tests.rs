@@ -35,6 +35,7 @@ fn ground() -> Ground {
     Ground {
         name: "two_clients".to_owned(),
         document: Document::parse(TEXT).unwrap(),
+        mcp: None,
         clients: vec!["alice".to_owned(), "bob".to_owned()],
         steps_time: std::time::Duration::from_secs(2),
         points: 40,

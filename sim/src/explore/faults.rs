@@ -10,7 +10,11 @@ use crate::scenario::{Document, MODEL, SERVER};
 /// Adds the faults of a profile to those the file has.
 pub fn add(document: &mut Document, wanted: &[FaultDraw], ground: &Ground, draw: &mut Draw) {
     let mut faults = document.list("fault");
-    for wanted in wanted {
+    // What cannot be here is not drawn for, so that nothing else is drawn otherwise for it.
+    let is_here = |wanted: &&FaultDraw| {
+        ground.mcp.is_some() || wanted.place.iter().any(|place| place.is_everywhere())
+    };
+    for wanted in wanted.iter().filter(is_here) {
         if draw.happens(wanted.chance) {
             for _ in 0..draw.within(wanted.times) {
                 faults.extend(fault(wanted, ground, draw));
@@ -70,6 +74,8 @@ fn place(fault: &mut Table, place: Place, ground: &Ground, draw: &mut Draw) -> O
         Place::Client => ("host", client()?.into()),
         Place::ClientServer => ("between", between(&client()?, SERVER)),
         Place::ServerModel => ("between", between(SERVER, MODEL)),
+        Place::Mcp => ("host", ground.mcp?.into()),
+        Place::ServerMcp => ("between", between(SERVER, ground.mcp?)),
     };
     fault.insert(key.to_owned(), value);
     Some(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nexus3::config::Problem;
 
 use crate::play;
-use crate::scenario::{Document, DocumentError, Scenario};
+use crate::scenario::{Document, DocumentError, Scenario, mcp_host};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GroundError {
@@ -24,6 +24,8 @@ pub struct Ground {
     pub document: Document,
     /// The hosts that play steps.
     pub clients: Vec<String>,
+    /// The host of MCP servers.
+    pub mcp: Option<&'static str>,
     /// Virtual time until the steps have ended.
     pub steps_time: Duration,
     /// How many durable points there are.
@@ -44,6 +46,7 @@ impl Ground {
             name: name.to_owned(),
             document,
             clients: scenario.clients().into_iter().map(str::to_owned).collect(),
+            mcp: mcp_host(&scenario.mcp),
             steps_time: played.steps_time,
             points: played.points,
             events: played.events,

@@ -123,6 +123,21 @@ pub enum Place {
     Client,
     ClientServer,
     ServerModel,
+    /// The host of MCP servers, where there is one.
+    Mcp,
+    ServerMcp,
+}
+
+impl Place {
+    /// Whether it is in every run.
+    pub fn is_everywhere(self) -> bool {
+        match self {
+            Self::Server | Self::Model | Self::Client | Self::ClientServer | Self::ServerModel => {
+                true
+            }
+            Self::Mcp | Self::ServerMcp => false,
+        }
+    }
 }
 
 /// What may happen to the models of a run.

@@ -29,6 +29,8 @@ const LINK_PIECES: usize = 1024;
 
 const MODEL_PORT: u16 = 80;
 const MCP_PORT: u16 = 81;
+/// Where nobody listens.
+pub const NOBODY: &str = "http://127.0.0.1:1";
 /// Beyond any run's limit: those are watched by whoever steps.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
@@ -210,18 +212,23 @@ pub fn add_models(
     model_root(hosts.lookup(MODEL))
 }
 
-/// Adds the host of MCP servers, where there are any for it, and returns the URL of its root.
+/// Adds the host of MCP servers, where there are any for it, and returns the URL of its root; of a place
+/// where nobody is, if there are none.
 pub fn add_mcp(hosts: &mut Hosts, servers: &[Arc<mcp::Scripted>], traffic: &Traffic) -> String {
     let servers: Vec<_> = servers.iter().filter(|server| server.is_at_host()).cloned().collect();
     if servers.is_empty() {
-        return String::new();
+        return NOBODY.to_owned();
     }
     let net = hosts.sockets(MCP, traffic);
     hosts.host(MCP, move || {
         let (servers, net) = (servers.clone(), Arc::new(net.clone()));
         async move {
-            let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), MCP_PORT);
-            match mcp::serve(net, address, servers).await? {}
+            let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+            if !servers.iter().any(|server| server.leads_elsewhere()) {
+                match mcp::serve(net, at(MCP_PORT), servers).await? {}
+            }
+            let elsewhere = mcp::serve(net.clone(), at(mcp::ELSEWHERE_PORT), servers.clone());
+            match tokio::try_join!(mcp::serve(net, at(MCP_PORT), servers), elsewhere)? {}
         }
     });
     format!("http://{}:{MCP_PORT}", hosts.lookup(MCP))

@@ -1,25 +1,31 @@
-//! The clients of a load: one for each agent, which creates it and then sends turn after turn.
-//! They check every answer, and never call twice for one turn.
+//! The clients of a load: one for each agent, which creates it and then sends turn after turn, and one
+//! that reads what all of them do. They check every answer and that what is told agrees with it, and
+//! never call twice for one turn.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nexus3::client::NexusClient;
-use nexus3::id::AgentId;
+use nexus3::hub::{Scope, Start};
+use nexus3::id::{AgentId, RequestId};
+use nexus3::pool::Pool;
 use nexus3::rpc::caller::{Caller, ClientName};
 use nexus3::rpc::method::{CreateAgentParams, Method, SendParams, SendResult, call};
 use nexus3::rpc::{Reply, Rpc, Target};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::reading::{Feed, InProcess, Reader};
 use super::{Carried, Load, LoadError, name};
 
 /// How calls reach the agents.
 #[derive(Clone, Debug)]
 pub enum Door {
     Http(NexusClient),
-    Direct(Arc<Rpc>),
+    Direct { rpc: Arc<Rpc>, pool: Arc<Pool> },
 }
 
 /// Has every turn of a load, and returns what that came to. `elapsed` is the virtual time.
@@ -29,6 +35,11 @@ pub async fn drive(
     elapsed: impl Fn() -> Duration + Clone + Send + 'static,
 ) -> Result<Carried, LoadError> {
     let tally = Arc::new(Tally::default());
+    let turns = u64::from(load.agents) * u64::from(load.turns);
+    let reading = |problem| LoadError::Events { problem };
+    // Before anything happens that it has to hear of.
+    let feed = door.listen().await.map_err(reading)?;
+    let reader = AbortOnDropHandle::new(tokio::spawn(Reader::default().read(feed, turns)));
     let mut clients = JoinSet::new();
     for number in 0..load.agents {
         let agent = AgentId::parse(&name(number)).expect("the names of agents are well formed");
@@ -42,8 +53,12 @@ pub async fn drive(
             Err(error) => return Err(LoadError::Host { problem: error.to_string() }),
         }
     }
+    let heard = reader.await.map_err(|error| LoadError::Host { problem: error.to_string() })?;
     let sum = tally.sum();
-    assert_eq!(sum.turns, u64::from(load.agents) * u64::from(load.turns), "no turn is left out");
+    assert_eq!(sum.turns, turns, "no turn is left out");
+    if heard.map_err(reading)?.ended != sum.answered {
+        return Err(reading("other turns have ended than were answered".to_owned()));
+    }
     Ok(Carried {
         turns: sum.turns,
         calls: sum.turns + u64::from(load.agents),
@@ -70,16 +85,16 @@ impl Client {
             let ended = self.turn(turn).await;
             let request =
                 ended.map_err(|problem| LoadError::Turn { agent: agent(), turn, problem })?;
-            self.tally.add(elapsed(), self.agent.as_str(), &request, self.text.len());
+            self.tally.add(elapsed(), &self.agent, request, self.text.len());
         }
         Ok(())
     }
 
     /// Returns the request id of a turn that ended as it should.
-    async fn turn(&self, turn: u32) -> Result<String, String> {
+    async fn turn(&self, turn: u32) -> Result<RequestId, String> {
         match self.door.send(&self.agent, format!("Turn {turn}")).await? {
             SendResult::Completed { content, request_id, .. } if content == self.text => {
-                Ok(request_id.as_str().to_owned())
+                Ok(request_id)
             }
             SendResult::Completed { content, .. } => Err(format!("the text is {content:?}")),
             SendResult::Cancelled { .. } => Err("it was cancelled".to_owned()),
@@ -89,6 +104,22 @@ impl Client {
 }
 
 impl Door {
+    /// A reader of everything that happens from now on.
+    async fn listen(&self) -> Result<Feed, String> {
+        match self {
+            Self::Http(client) => {
+                let stream = client.open_events(None, None).await;
+                stream.map(|stream| Feed::Http(Box::new(stream))).map_err(|error| error.to_string())
+            }
+            Self::Direct { pool, .. } => {
+                let journal = Arc::new(pool.store().clone());
+                let listening = pool.hub().subscribe(journal, Scope::Everything, Start::Now);
+                let listening = listening.map_err(|error| error.to_string())?;
+                Ok(Feed::Direct(Box::new(InProcess::new(listening))))
+            }
+        }
+    }
+
     async fn create(&self, agent: &AgentId) -> Result<(), String> {
         let params = CreateAgentParams {
             agent_id: Some(agent.as_str().to_owned()),
@@ -98,7 +129,7 @@ impl Door {
             Self::Http(client) => {
                 client.create_agent(&params).await.map(|_| ()).map_err(|error| error.to_string())
             }
-            Self::Direct(rpc) => {
+            Self::Direct { rpc, .. } => {
                 let target = Target::Global;
                 ask::<serde::de::IgnoredAny>(rpc, target, Method::CreateAgent, &params).await?;
                 Ok(())
@@ -113,7 +144,7 @@ impl Door {
                 let sent = client.call::<call::Send>(Some(agent), &params).await;
                 sent.map_err(|error| error.to_string())
             }
-            Self::Direct(rpc) => {
+            Self::Direct { rpc, .. } => {
                 ask(rpc, Target::Agent(agent.as_str()), Method::Send, &params).await
             }
         }
@@ -164,17 +195,20 @@ struct Tally {
     sum: Mutex<Sum>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Sum {
     turns: u64,
     text_bytes: u64,
     digest: u64,
+    /// Each agent's turns in their order.
+    answered: BTreeMap<AgentId, Vec<RequestId>>,
 }
 
 impl Default for Sum {
     fn default() -> Self {
         // The start of an FNV-1a hash.
-        Self { turns: 0, text_bytes: 0, digest: 0xcbf2_9ce4_8422_2325 }
+        let digest = 0xcbf2_9ce4_8422_2325;
+        Self { turns: 0, text_bytes: 0, digest, answered: BTreeMap::new() }
     }
 }
 
@@ -183,13 +217,15 @@ impl Tally {
         self.sum.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, at: Duration, agent: &str, request: &str, text_bytes: usize) {
+    fn add(&self, at: Duration, agent: &AgentId, request: RequestId, text_bytes: usize) {
         let mut sum = self.sum();
         sum.turns += 1;
         sum.text_bytes += text_bytes as u64;
         let at = at.as_nanos().to_le_bytes();
-        for byte in at.iter().copied().chain(agent.bytes()).chain(request.bytes()) {
+        let names = agent.as_str().bytes().chain(request.as_str().bytes());
+        for byte in at.iter().copied().chain(names) {
             sum.digest = (sum.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
+        sum.answered.entry(agent.clone()).or_default().push(request);
     }
 }

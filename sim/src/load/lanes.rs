@@ -117,13 +117,13 @@ pub fn direct(load: &Load, seed: u64) -> Result<Carried, LoadError> {
         let script = Item::File { mode: 0o644, content };
         machine.disk.put(SCRIPT.as_ref(), script).map_err(start)?;
         let config = config(load, json!({ "type": "script", "script": SCRIPT }))?;
-        let rpc = rpc(machine.world(server_seed(seed)), &config).await?;
-        drive(load, &Door::Direct(Arc::new(rpc)), elapsed).await
+        let door = inside(machine.world(server_seed(seed)), &config).await?;
+        drive(load, &door, elapsed).await
     })
 }
 
 /// The inside of a server, without its port.
-async fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
+async fn inside(world: World, config: &Config) -> Result<Door, LoadError> {
     let logs = Logs::start(&world, Path::new(HOME).join("logs"), Detail::default());
     let models = Models::new(&world, config, logs.traffic()).map_err(start)?;
     let chance = Arc::clone(&world.chance);
@@ -137,7 +137,8 @@ async fn rpc(world: World, config: &Config) -> Result<Rpc, LoadError> {
     Home::prepare(world.fs.as_ref(), &home).map_err(start)?;
     let records = Records::open(&world, &home, config, logs).await.map_err(start)?;
     let pool = Pool::new(world, config, models, ground, records).map_err(start)?;
-    Ok(Rpc::new(pool, chance, config.server.max_concurrent))
+    let rpc = Rpc::new(Arc::clone(&pool), chance, config.server.max_concurrent);
+    Ok(Door::Direct { rpc: Arc::new(rpc), pool })
 }
 
 /// Runs everything on one thread whose time stands still while there is something to do.

@@ -3,6 +3,7 @@
 
 mod calls; // the clients
 mod lanes; // what lies between clients and models
+mod reading; // what is told of all agents
 
 use std::fmt::Write as _;
 use std::io;
@@ -62,6 +63,8 @@ pub enum LoadError {
     Create { agent: String, problem: String },
     #[error("turn {turn} of agent {agent} does not end well: {problem}")]
     Turn { agent: String, turn: u32, problem: String },
+    #[error("what the server tells of its agents does not hold: {problem}")]
+    Events { problem: String },
     #[error("a host of the simulation failed: {problem}")]
     Host { problem: String },
     #[error("the turns are not over after {}s of virtual time", limit.as_secs())]

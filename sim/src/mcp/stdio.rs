@@ -13,8 +13,6 @@ use crate::machine::{Act, Pipe, Stage};
 
 /// Answers that wait to be written; a server that says more waits.
 const WAITING_MAX: usize = 64;
-/// What a server that gives up exits with.
-const DIED: i32 = 70;
 
 struct Program(Arc<Scripted>);
 
@@ -36,14 +34,15 @@ impl Act for Program {
                 let line = tokio::select! {
                     // One that dies reads nothing more.
                     biased;
-                    Some(()) = death.recv() => return Exit::Code(DIED),
+                    Some(exit) = death.recv() => return exit,
                     line = lines.next_line() => line,
                 };
                 let Ok(Some(line)) = line else { return Exit::Code(0) };
                 let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
                 let steps = server.on(&message);
                 if !steps.is_empty() {
-                    stage.start(say(steps, Arc::clone(&stage.stdout), dying.clone()));
+                    let server = Arc::clone(&server);
+                    stage.start(say(server, steps, Arc::clone(&stage.stdout), dying.clone()));
                 }
             }
         })
@@ -54,15 +53,26 @@ fn closed() -> tokio::io::DuplexStream {
     tokio::io::duplex(WAITING_MAX).0
 }
 
-async fn say(steps: Vec<Step>, stdout: Pipe, dying: mpsc::Sender<()>) {
+async fn say(server: Arc<Scripted>, steps: Vec<Step>, stdout: Pipe, dying: mpsc::Sender<Exit>) {
     for step in steps {
+        let step = match step {
+            Step::Tell(news) => match server.for_listeners(news) {
+                Some(news) => Step::Say(news),
+                None => continue,
+            },
+            step => step,
+        };
         match step {
             Step::Wait(time) => sleep(time).await,
             Step::WaitForEver => std::future::pending().await,
-            Step::Die => {
-                let _ = dying.send(()).await;
+            Step::Die(exit) => {
+                let _ = dying.send(exit).await;
                 return;
             }
+            // A pipe does not break and go on.
+            Step::Tell(_) | Step::Break => {}
+            // Programs have no such answers, which is checked when a scenario is read.
+            Step::Refuse(_) => return,
             Step::Say(message) => {
                 let line = format!("{message}\n");
                 if stdout.lock().await.write_all(line.as_bytes()).await.is_err() {

@@ -20,6 +20,9 @@ use crate::machine::Sockets;
 /// How long, in virtual time, a server may take to come to rest once nothing disturbs it.
 const REST_MAX: Duration = Duration::from_hours(2);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Whoever works longer than this is looked after less often: it may be for ever.
+const LONG_WORK: Duration = Duration::from_mins(1);
+const LOOK_EVERY_LONG: Duration = Duration::from_secs(30);
 const PAGE: u64 = 2000;
 
 #[derive(Debug, Default)]
@@ -146,8 +149,9 @@ async fn at_rest(client: &NexusClient) -> Result<Vec<AgentEntry>, String> {
                 return Err(format!("{} does not come to rest", busy.agent_id));
             }
             Some(_) => {
-                sleep(LOOK_EVERY).await;
-                waited += LOOK_EVERY;
+                let pause = if waited < LONG_WORK { LOOK_EVERY } else { LOOK_EVERY_LONG };
+                sleep(pause).await;
+                waited += pause;
             }
         }
     }

@@ -241,6 +241,7 @@ impl Client {
     pub async fn live(self) {
         let (mut jobs, mut streams) = (JoinSet::new(), JoinSet::new());
         let mut booth = None;
+        let machine = typing::machine(Arc::clone(&self.net), Arc::clone(&self.now));
         loop {
             tokio::select! {
                 biased;
@@ -249,7 +250,7 @@ impl Client {
                 order = self.desk.next() => match order {
                     Order::Play(job) => {
                         if let Work::Type(typing) = &job.work {
-                            self.sit_down(&job, typing, &mut booth, &mut streams);
+                            self.sit_down(&machine, &job, typing, &mut booth, &mut streams);
                         }
                         self.start(*job, booth.as_ref(), &mut jobs, &mut streams);
                     }

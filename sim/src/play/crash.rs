@@ -45,8 +45,11 @@ pub struct Crash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Ahead,
-    /// The server is away until then.
-    Away(Duration),
+    /// The server is away until then, unless somebody starts it: it had so many starts.
+    Away {
+        until: Duration,
+        starts: u64,
+    },
     Over,
 }
 
@@ -77,16 +80,17 @@ impl Crash {
                 let name = format!("point {}: {}", self.point, self.loss.name());
                 theatre.note_fault(&name.clone(), FaultBegan { name, reach: Reach::Host });
                 theatre.die_at_point(self.loss, &mut self.chance);
-                self.phase = Phase::Away(theatre.elapsed() + AWAY);
+                let starts = theatre.server.process().starts;
+                self.phase = Phase::Away { until: theatre.elapsed() + AWAY, starts };
             }
-            Phase::Away(until) if until <= theatre.elapsed() => {
+            Phase::Away { until, starts } if until <= theatre.elapsed() => {
                 self.phase = Phase::Over;
-                // A step or a fault may have started it meanwhile.
-                if !theatre.is_running(SERVER) {
+                // A step or a fault may have started it meanwhile, and it may have stopped since.
+                if !theatre.is_running(SERVER) && theatre.server.process().starts == starts {
                     theatre.start(SERVER);
                 }
             }
-            Phase::Ahead | Phase::Away(_) | Phase::Over => {}
+            Phase::Ahead | Phase::Away { .. } | Phase::Over => {}
         }
     }
 }

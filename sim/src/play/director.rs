@@ -206,6 +206,7 @@ impl<'a> Director<'a> {
         if let Some(token) = &token {
             self.names.set("token", token.expose_secret().into());
         }
+        self.names.set("mcp", stage.mcp_root().into());
         let step = match self.names.step(&self.steps[index]) {
             Ok(step) => step,
             Err(unknown) => {
@@ -325,7 +326,7 @@ impl<'a> Director<'a> {
                 None
             }
             Action::Type(typing) => {
-                self.calls.extend(typing.sends().map(|call| {
+                self.calls.extend(typing.calls().into_iter().map(|call| {
                     let ended = Some(made);
                     Made { call, server_start, at: made, ended, answer: None }
                 }));

@@ -6,8 +6,16 @@ use std::collections::BTreeMap;
 use nexus3::message::Message;
 use serde_json::Value;
 
+use super::checker::Survey;
 use super::kept::Kept;
 use crate::digest::Digest;
+
+/// How a run came to rest.
+pub struct Rest {
+    pub survey: Option<Survey>,
+    pub left_behind: Option<Vec<String>>,
+    pub problems: Vec<String>,
+}
 
 /// How often each kind of durable event is on record.
 pub fn events(kept: &Kept) -> BTreeMap<String, u64> {

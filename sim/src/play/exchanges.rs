@@ -11,7 +11,7 @@ use http::Request;
 use nexus3::provider::script::AGENT_HEADER;
 use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse, HttpTerms};
 
-use super::observed::{Observation, Observed};
+use super::observed::{Observation, Observed, Question};
 use super::story::Happening;
 use super::transcript::Transcript;
 use crate::hosts::now;
@@ -19,13 +19,20 @@ use crate::scenario::SERVER;
 
 pub struct Watched {
     inner: Arc<dyn Http>,
+    /// Which start of the server it is that asks.
+    server_start: u64,
     observed: Observed,
     transcript: Transcript,
 }
 
 impl Watched {
-    pub fn new(inner: Arc<dyn Http>, observed: Observed, transcript: Transcript) -> Self {
-        Self { inner, observed, transcript }
+    pub fn new(
+        inner: Arc<dyn Http>,
+        server_start: u64,
+        observed: Observed,
+        transcript: Transcript,
+    ) -> Self {
+        Self { inner, server_start, observed, transcript }
     }
 }
 
@@ -33,13 +40,13 @@ impl Http for Watched {
     fn with(self: Arc<Self>, terms: &HttpTerms) -> Arc<dyn Http> {
         let inner = Arc::clone(&self.inner).with(terms);
         let (observed, transcript) = (self.observed.clone(), self.transcript.clone());
-        Arc::new(Self { inner, observed, transcript })
+        Arc::new(Self { inner, server_start: self.server_start, observed, transcript })
     }
 
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
-            let exchange = agent.map(|agent| Exchange::begin(agent, self));
+            let exchange = agent.map(|agent| Exchange::begin(agent, request.body(), self));
             let response = self.inner.send(request).await?;
             let body = Box::pin(Answer { body: response.body, _exchange: exchange });
             Ok(HttpResponse { body, ..response })
@@ -55,9 +62,11 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn begin(agent: &str, Watched { observed, transcript, .. }: &Watched) -> Self {
-        let agent = agent.to_owned();
-        observed.add(Observation::AskBegan { agent: agent.clone() });
+    fn begin(agent: &str, body: &Bytes, watched: &Watched) -> Self {
+        let Watched { server_start, observed, transcript, .. } = watched;
+        let (agent, body) = (agent.to_owned(), body.clone());
+        let question = Question { server_start: *server_start, agent: agent.clone(), body };
+        observed.add(Observation::AskBegan(question));
         transcript.happened(now(), SERVER, || Happening::AskBegan { agent: agent.clone() });
         Self { agent, observed: observed.clone(), transcript: transcript.clone() }
     }
@@ -108,12 +117,13 @@ mod tests {
     #[tokio::test]
     async fn an_exchange_is_open_until_nobody_holds_its_answer() {
         let observed = Observed::default();
-        let http = Watched::new(Arc::new(Empty), observed.clone(), Transcript::default());
+        let http = Watched::new(Arc::new(Empty), 3, observed.clone(), Transcript::default());
         let request =
             || Request::builder().header(AGENT_HEADER, "scout").body(Bytes::new()).unwrap();
         let response = http.send(request()).await.unwrap();
         let taken = observed.take();
-        assert!(matches!(taken.as_slice(), [Observation::AskBegan { agent }] if agent == "scout"));
+        let [Observation::AskBegan(question)] = taken.as_slice() else { panic!("{taken:?}") };
+        assert_eq!((question.agent.as_str(), question.server_start), ("scout", 3));
         drop(response);
         let taken = observed.take();
         assert!(matches!(taken.as_slice(), [Observation::AskEnded { agent }] if agent == "scout"));

@@ -1,7 +1,7 @@
 //! The server's database as it lies on the disk, read from outside: SQLite on a copy of the disk, so
 //! that looking changes nothing. It judges nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -125,6 +125,13 @@ impl KeptGrant {
 }
 
 impl Kept {
+    /// The same without these requests.
+    pub fn without_requests(&self, ids: &BTreeSet<String>) -> Self {
+        let mut kept = self.clone();
+        kept.requests.retain(|request| !ids.contains(&request.id));
+        kept
+    }
+
     /// What is on the disk now; `None` where there is no database.
     pub fn read(disk: &Disk) -> Option<Result<Self, String>> {
         let path = Path::new(HOME).join(DATABASE);

@@ -195,6 +195,10 @@ impl Stage for Live {
         self.place.token.clone()
     }
 
+    fn mcp_root(&self) -> &str {
+        crate::hosts::NOBODY
+    }
+
     fn server_starts(&self) -> u64 {
         1
     }

@@ -15,6 +15,9 @@ use tracing_subscriber::{Layer, Registry};
 /// Whoever else wants to see what is traced in a run; it says itself what of it.
 pub type Tracer = Box<dyn Layer<Registry> + Send + Sync>;
 
+/// As long as it is held, what is logged is kept.
+pub type Listening = DefaultGuard;
+
 const NETWORK: &str = "turmoil";
 
 /// What was logged. Cloning shares it.
@@ -26,7 +29,7 @@ pub struct Log {
 
 impl Log {
     /// Keeps what is logged on this thread from now on, until the guard is dropped.
-    pub fn listen(&self, mut tracers: Vec<Tracer>) -> DefaultGuard {
+    pub fn listen(&self, mut tracers: Vec<Tracer>) -> Listening {
         let everything = Targets::new().with_default(LevelFilter::TRACE);
         let ours = tracing_subscriber::fmt::layer()
             .with_writer(self.clone())

@@ -18,9 +18,7 @@ use crate::scenario::Pace;
 #[derive(Clone, Debug)]
 pub enum Observation {
     /// The server began to ask a model for an agent, as it left the server.
-    AskBegan {
-        agent: String,
-    },
+    AskBegan(Question),
     /// The answer has ended, or nobody waits for it any more.
     AskEnded {
         agent: String,
@@ -48,6 +46,10 @@ pub enum Observation {
     },
     /// The server started a program.
     Started(Box<Program>),
+    /// A tool of an MCP server was asked for, by its name there.
+    McpCalled {
+        tool: String,
+    },
 }
 
 /// Which stream of whom.
@@ -78,6 +80,15 @@ pub enum StreamEnd {
     Broken,
     /// The reader left.
     Closed,
+}
+
+/// What a server asks a model. It may arrive when the server that asked is long gone.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// Which start of the server asks.
+    pub server_start: u64,
+    pub agent: String,
+    pub body: Bytes,
 }
 
 /// A request to a model, whole.

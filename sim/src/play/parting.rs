@@ -61,7 +61,12 @@ fn difference(recorded: &str, now: &str) -> String {
     let rest = |lines: &[&str]| {
         lines.iter().skip(same).take(CONTEXT).map(|line| (*line).to_owned()).collect::<Vec<_>>()
     };
-    let (old, new) = (rest(&old), rest(&new));
+    let (mut old, mut new) = (rest(&old), rest(&new));
+    // What is the same again behind the first difference is none.
+    while old.len() > 1 && new.len() > 1 && old.last() == new.last() {
+        old.pop();
+        new.pop();
+    }
     let mut text = format!("    line {} of what it is shown is other than recorded\n", same + 1);
     text.push_str(&quoted(' ', before));
     text.push_str(&quoted('-', old.iter().map(String::as_str)));
@@ -106,7 +111,7 @@ mod tests {
         parting.compare("c", view("One"), Some((3, &entry(""))));
         let told = "the replay parts from the recording at model call 1 of b (entry 2):\n    \
                     line 2 of what it is shown is other than recorded\n      system: One\n    \
-                    - 2\n    - user: Hi\n    + Two\n    + user: Hi";
+                    - 2\n    + Two";
         assert_eq!(parting.first(), Some(told));
     }
 

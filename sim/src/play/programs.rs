@@ -56,7 +56,8 @@ pub fn acting(
 pub fn servers(disk: &Disk, servers: Vec<Arc<mcp::Scripted>>) -> Acting {
     Acting::new(Arc::new(disk.clone()), move |name, _| {
         let name = name.to_str()?.strip_prefix("mcp-")?;
-        let mut stdio = servers.iter().filter(|server| !server.is_at_host());
+        let mut stdio =
+            servers.iter().filter(|server| !server.is_at_host() && !server.is_missing());
         let server = stdio.find(|server| server.name() == name)?;
         Some(mcp::program(Arc::clone(server)))
     })

@@ -19,7 +19,7 @@ use super::observed::Observed;
 use super::programs;
 use super::story::Happening;
 use super::transcript::Transcript;
-use crate::disk::Disk;
+use crate::disk::{Disk, Item, View};
 use crate::hosts::now;
 use crate::machine::{Acting, HOME, Machine, Raised, Sockets, SplitMix, VirtualClock};
 use crate::mcp;
@@ -123,6 +123,17 @@ impl ServerHost {
         self.programs.running() + of_servers
     }
 
+    /// What its starts wrote down of themselves, those that were to.
+    pub fn recordings(&self) -> Vec<String> {
+        let starts = self.process().starts;
+        let mut files = self.disk.tree(View::Now);
+        let written = (1..=starts).filter_map(|start| match files.remove(&recording(start))? {
+            Item::File { content, .. } => String::from_utf8(content).ok(),
+            Item::Dir { .. } | Item::Link { .. } => None,
+        });
+        written.collect()
+    }
+
     pub fn is_up(&self) -> bool {
         self.process().state == ProcessState::Up
     }
@@ -207,8 +218,8 @@ impl ServerHost {
             vars: self.env.clone(),
         };
         let world = machine.world_in(&self.cwd, seed);
-        let http =
-            Arc::new(Watched::new(world.http, self.observed.clone(), self.transcript.clone()));
+        let (observed, transcript) = (self.observed.clone(), self.transcript.clone());
+        let http = Arc::new(Watched::new(world.http, start, observed, transcript));
         World { http, ..world }
     }
 }

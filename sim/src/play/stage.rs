@@ -34,6 +34,9 @@ pub trait Stage {
     /// How often the server was started.
     fn server_starts(&self) -> u64;
 
+    /// Where MCP servers are reached over HTTP; a place where nobody is, if there are none.
+    fn mcp_root(&self) -> &str;
+
     fn server_is_up(&self) -> bool;
 
     /// Whether the server would not start.
@@ -79,6 +82,10 @@ impl Stage for Theatre {
 
     fn server_starts(&self) -> u64 {
         self.server.process().starts
+    }
+
+    fn mcp_root(&self) -> &str {
+        &self.mcp_root
     }
 
     fn server_is_up(&self) -> bool {

@@ -18,7 +18,7 @@ use super::observer::{Door, Heard, Observer};
 use super::server::{Around, ProcessState, SCRIPT, ServerHost};
 use super::story::{Happening, Keep};
 use super::transcript::Transcript;
-use super::{CHECKER, OBSERVER, checker, files};
+use super::{CHECKER, OBSERVER, checker, earlier, files};
 use crate::disk::{CrashMode, Disk, Item};
 use crate::hosts::{self, Hosts, LATENCY_MAX, LATENCY_MIN, now};
 use crate::machine::{self, HOME, SplitMix, Traffic, VirtualClock, current_job};
@@ -41,6 +41,8 @@ pub struct Theatre {
     pub traffic: Traffic,
     /// The host of MCP servers, where there is one.
     mcp: Option<&'static str>,
+    /// Where it is reached.
+    pub mcp_root: String,
     /// What a power cut leaves is drawn from here.
     chance: SplitMix,
 }
@@ -65,8 +67,7 @@ impl Theatre {
         disk.put(&scenario.cwd, empty).expect("an empty disk takes a directory");
         // Logs may be lost, and are written at every turn.
         disk.set_unimportant(&Path::new(HOME).join("logs"));
-        files::put(&disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
-        put_script(&disk, scenario);
+        furnish(&disk, scenario, seed);
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, scenario.aliases()));
@@ -80,7 +81,8 @@ impl Theatre {
             Wire::Openai | Wire::Anthropic => root,
             Wire::Script => SCRIPT.to_owned(),
         };
-        let mcp = mcp_servers(&mut hosts, scenario, (&disk, &transcript, &traffic));
+        let (mcp, mcp_root) =
+            mcp_servers(&mut hosts, scenario, &disk, (&transcript, &observed, &traffic));
         let around = Around {
             clock,
             net: {
@@ -114,6 +116,7 @@ impl Theatre {
             heard: Heard::default(),
             traffic,
             mcp: mcp_host(&scenario.mcp),
+            mcp_root,
             chance: SplitMix::named(seed, "crash"),
         };
         for name in scenario.clients() {
@@ -352,17 +355,25 @@ fn watched(disk: &Disk) -> Observed {
     observed
 }
 
-/// Prepares the scenario's MCP servers, and writes where they are.
+/// Prepares the scenario's MCP servers, and writes where they are. Returns the URL of their host, too.
 fn mcp_servers(
     hosts: &mut Hosts,
     scenario: &Scenario,
-    (disk, transcript, traffic): (&Disk, &Transcript, &Traffic),
-) -> Vec<Arc<mcp::Scripted>> {
-    let servers: Vec<_> =
-        scenario.mcp.iter().map(|server| mcp::Scripted::new(server, transcript)).collect();
+    disk: &Disk,
+    (transcript, observed, traffic): (&Transcript, &Observed, &Traffic),
+) -> (Vec<Arc<mcp::Scripted>>, String) {
+    let scripted = |server| mcp::Scripted::new(server, transcript, observed);
+    let servers: Vec<_> = scenario.mcp.iter().map(scripted).collect();
     let root = hosts::add_mcp(hosts, &servers, traffic);
     files::configure_mcp(disk, servers.iter().filter_map(|server| server.configuration(&root)));
-    servers
+    (servers, root)
+}
+
+/// Puts on the disk what is there at the start.
+fn furnish(disk: &Disk, scenario: &Scenario, seed: u64) {
+    files::put(disk, &scenario.files).expect("a scenario's files can be put on an empty disk");
+    earlier::put(disk, &scenario.agents, seed).expect("an empty disk takes a database");
+    put_script(disk, scenario);
 }
 
 /// Where models are played by the server, it reads them from its disk.

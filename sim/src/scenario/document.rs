@@ -5,7 +5,8 @@ use nexus3::record::text::Text;
 use toml::{Table, Value};
 
 /// What the parts of a file are in, in the order in which people read them; the rest comes behind.
-const PARTS: [&str; 8] = ["env", "config", "files", "model", "program", "step", "fault", "expect"];
+const PARTS: [&str; 10] =
+    ["env", "config", "files", "agent", "model", "program", "mcp", "step", "fault", "expect"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {

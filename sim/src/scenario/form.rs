@@ -11,7 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Invariant, Judge, Lane, McpServer, ServeFlag, Shift, Wire};
+use super::serve::ServeWord;
+use super::{EarlierAgent, Invariant, Judge, Lane, McpServer, Shift, Wire};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +42,7 @@ pub(super) struct ScenarioForm {
     pub(super) judge: Judge,
     /// Flags of `nexus3 serve`.
     #[serde(default)]
-    pub(super) serve: Vec<ServeFlag>,
+    pub(super) serve: Vec<ServeWord>,
     /// The server's working directory, in `/project`. Default: `/project` itself.
     pub(super) cwd: Option<String>,
     /// The server's environment variables. What a provider takes its key from, and whatever ends in
@@ -73,6 +74,9 @@ pub(super) struct ScenarioForm {
     /// MCP servers.
     #[serde(default)]
     pub(super) mcp: Vec<McpServer>,
+    /// Agents that an earlier server has left.
+    #[serde(default)]
+    pub(super) agent: Vec<EarlierAgent>,
 }
 
 pub(super) type FilesForm = BTreeMap<String, FileForm>;
@@ -210,7 +214,7 @@ pub(super) struct StepForm {
     /// Starts the server again.
     pub(super) start: Option<Yes>,
     /// Flags of `nexus3 serve` for `start`. Default: those of the first start.
-    pub(super) serve: Option<Vec<ServeFlag>>,
+    pub(super) serve: Option<Vec<ServeWord>>,
     /// Changes the disk.
     pub(super) files: Option<FilesForm>,
 }

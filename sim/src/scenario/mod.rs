@@ -7,9 +7,12 @@ mod schema; // the form as a JSON schema
 mod place; // the text as a tree with places
 mod shape; // the tree against the schema
 mod mcp; // [[mcp]]
+mod agent; // [[agent]]
+mod serve; // what the server is started with
 mod config; // [config]
 mod files; // [files], `writes`, `files`
 mod step; // [[step]]
+mod typing; // terminal = { … }
 mod fault; // [[fault]]
 mod names; // what the parts call each other
 mod substitution; // `${name}` while a run goes on
@@ -21,19 +24,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use agent::{
+    EarlierAgent, EarlierLimits, EarlierRequest, EarlierStatus, EarlierSummary, EarlierUse,
+};
 pub use document::{Document, DocumentError};
 pub use fault::{Direction, Fault, FaultKind, Shift, Target, Trigger};
 pub use files::{FileSpec, Files};
 pub use first::first;
 pub use matching::{Mismatch, REGEX_PREFIX, matches};
-pub use mcp::{McpFault, McpServer, McpTakes, McpTool, Revision, Transport, host as mcp_host};
+pub use mcp::{
+    ELSEWHERE, McpError, McpFault, McpMoved, McpProgress, McpServer, McpTakes, McpTold, McpTool,
+    Revision, Transport, host as mcp_host,
+};
 pub use nexus3::config::Problem;
 pub use schema::schema;
+pub use serve::ServeFlag;
 pub use step::{
-    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token,
-    Typing, Watch, When,
+    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token, Watch,
+    When,
 };
 pub use substitution::{BUILT_IN, Substitution, UnknownName};
+pub use typing::Typing;
 
 use nexus3::provider::script::{Entry, Time, Times};
 use schemars::JsonSchema;
@@ -77,6 +88,8 @@ pub struct Scenario {
     pub models: Vec<Entry>,
     pub programs: Vec<Program>,
     pub mcp: Vec<McpServer>,
+    /// Those who were there before the server started, parents before their children.
+    pub agents: Vec<EarlierAgent>,
     pub steps: Vec<Step>,
     pub faults: Vec<Fault>,
     pub expect: Expect,
@@ -110,23 +123,6 @@ pub enum Judge {
     Everything,
     /// The invariants alone: for files whose faults come at times that nobody chose.
     Invariants,
-}
-
-/// A flag of `nexus3 serve` that has a meaning in a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum ServeFlag {
-    #[serde(rename = "--allow-yolo")]
-    AllowYolo,
-    #[serde(rename = "--no-auth")]
-    NoAuth,
-    #[serde(rename = "--resume")]
-    Resume,
-    #[serde(rename = "--verbose")]
-    Verbose,
-    #[serde(rename = "--raw-log")]
-    RawLog,
-    #[serde(rename = "--record=/home/nexus/.nexus3/recording.toml")]
-    Record,
 }
 
 /// What happens when a tool runs a program.
@@ -265,6 +261,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
     config::check(root, problems, &form.config);
     check_models(root, &form.model);
     mcp::check(root, &form.mcp);
+    agent::check(root, &form.agent);
     let steps = root.items_of("step").into_iter().zip(form.step);
     let steps: Vec<_> = steps
         .filter_map(|(place, form)| step::read(&place, form).map(|step| (place, step)))
@@ -296,7 +293,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         wire: form.wire,
         lane: form.lane,
         judge: form.judge,
-        serve: form.serve,
+        serve: serve::read(root, &form.serve),
         cwd: cwd(root, form.cwd),
         env: form.env,
         config: form.config,
@@ -304,6 +301,7 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         models: form.model,
         programs: programs.map(|(place, form)| program(&place, form)).collect(),
         mcp: form.mcp,
+        agents: form.agent,
         steps: steps.into_iter().map(|(_, step)| step).collect(),
         faults,
         expect: expect(root, form.expect),

@@ -12,9 +12,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::Typing;
 use super::form::{AfterForm, ConfirmForm, PaceForm, StepForm, TerminalForm, TokenForm, WatchForm};
 use super::place::Place;
-use super::{Files, ServeFlag, files, names};
+use super::{Files, ServeFlag, files, names, serve};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
@@ -145,43 +146,6 @@ pub struct Raw {
     pub expect_http: Option<u16>,
     /// A string that starts with `re:` is a regular expression over the whole body.
     pub expect_body: Option<Value>,
-}
-
-/// What somebody does at a terminal, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Typing {
-    /// Opens one on this agent; the one before is left.
-    pub agent: Option<String>,
-    /// A newline is Enter.
-    pub types: Option<String>,
-    /// By its name.
-    pub key: Option<String>,
-    /// Looks until this is on the screen.
-    pub sees: Option<String>,
-}
-
-impl Typing {
-    pub fn keys(&self) -> Vec<Key> {
-        let text = self.types.as_deref().unwrap_or_default();
-        let keys = text.chars().map(|c| if c == '\n' { Key::Enter } else { Key::Char(c) });
-        keys.chain(self.key.as_deref().and_then(Key::named)).collect()
-    }
-
-    /// The message that may come of it, to whomever the terminal follows.
-    pub fn sends(&self) -> Option<Call> {
-        let content = self.types.as_deref()?.trim_end();
-        let params = Map::from_iter([("content".to_owned(), Value::from(content))]);
-        Some(Call {
-            method: Method::Send.name().to_owned(),
-            agent: None,
-            params: Some(params),
-            headers: BTreeMap::new(),
-            token: Token::Server,
-            expect: None,
-            expect_http: None,
-            save: BTreeMap::new(),
-        })
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -346,7 +310,8 @@ fn read_action(place: &Place<'_>, form: StepForm) -> Action {
         return Action::Files(files::read(place, "files", forms));
     }
     if form.start.is_some() {
-        return Action::Start { serve: form.serve };
+        let serve = form.serve.map(|words| serve::read(place, &words));
+        return Action::Start { serve };
     }
     if form.disconnect.is_some() {
         return Action::Disconnect;

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{Action, Call, CallExpect, Confirm, FileSpec, Files, Raw, Step, Token, Typing, Watch};
 
-/// Names that every run has: the client's last event, the server's token, the count of `repeat`.
-pub const BUILT_IN: [&str; 3] = ["seq", "token", "n"];
+/// Names that every run has: the client's last event, the server's token, the count of `repeat`, and where
+/// the MCP servers are that are reached over HTTP.
+pub const BUILT_IN: [&str; 4] = ["seq", "token", "n", "mcp"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing is saved as `{name}`")]

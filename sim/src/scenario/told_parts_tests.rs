@@ -1,6 +1,7 @@
 //! What is told about steps, models and faults that make no sense, alone or together.
 
 use super::told_tests::told;
+use super::{Scenario, ServeFlag};
 
 #[test]
 fn a_step_has_one_action_and_only_its_keys() {
@@ -95,7 +96,7 @@ call = "list_agents"
 params = { a = "${first} ${frist} ${" }
 "#;
     let expected = r#"s.toml:5:17: step[0].params.a[0]: no earlier step saves "first"
-  hint: write $${ for a plain ${; names are: n, seq, token
+  hint: write $${ for a plain ${; names are: mcp, n, seq, token
 s.toml:7:31: step[0].save."a b": this is no name
   hint: use letters, digits and `_`
 s.toml:7:39: step[0].save."a b": expected a JSON pointer, found a string "agents"
@@ -249,11 +250,135 @@ headers = { a = "b" }
 name = "m"
 [[mcp]]
 name = "m__n"
+[[mcp]]
+name          = "a"
+session_calls = 1
+moved         = { to = "/x" }
+[[mcp.tool]]
+name  = "t"
+fault = "breaks"
+[[mcp]]
+name      = "b"
+transport = "http"
+stderr    = "x"
+twins     = ["u"]
+moved     = { to = "/x", status = 200 }
 "#;
     let told = told(text);
+    let expected = [
+        "mcp[0].headers",
+        "mcp[1].name",
+        "mcp[2].name",
+        "mcp[3].session_calls",
+        "mcp[3].moved",
+        "mcp[3].tool",
+        "mcp[4].stderr",
+        "mcp[4].twins",
+        "mcp[4].moved.status",
+    ];
+    assert_eq!(places(&told), expected, "{told}");
+}
+
+/// The places of what is wrong, in order.
+fn places(told: &str) -> Vec<&str> {
     let problems = told.lines().filter(|line| line.starts_with("s.toml"));
-    let places: Vec<_> = problems.filter_map(|line| line.split(": ").nth(1)).collect();
-    assert_eq!(places, ["mcp[0].headers", "mcp[1].name", "mcp[2].name"], "{told}");
+    problems.filter_map(|line| line.split(": ").nth(1)).collect()
+}
+
+#[test]
+fn tools_of_mcp_servers_are_checked_before_anything_runs() {
+    let text = r#"
+[[mcp]]
+name = "m"
+[[mcp.tool]]
+name   = "a"
+status = 500
+exit   = 1
+[[mcp.tool]]
+name        = "b"
+schema_json = "[]"
+[[mcp.tool]]
+name            = "c"
+structured      = 1
+structured_json = "null"
+[[mcp.tool]]
+name   = "d"
+fault  = "dies"
+exit   = 1
+signal = 9
+[[mcp]]
+name      = "h"
+transport = "http"
+[[mcp.tool]]
+name   = "e"
+fault  = "dies"
+signal = 9
+[[mcp.tool]]
+name   = "f"
+fault  = "refuses"
+error  = { code = 1, message = "no" }
+"#;
+    let told = told(text);
+    let expected = [
+        "mcp[0].tool[0].status",
+        "mcp[0].tool[0].exit",
+        "mcp[0].tool[1].schema_json",
+        "mcp[0].tool[2].structured_json",
+        "mcp[0].tool[3].signal",
+        "mcp[1].tool[0].signal",
+        "mcp[1].tool[1].error",
+    ];
+    assert_eq!(places(&told), expected, "{told}");
+}
+
+#[test]
+fn agents_of_an_earlier_server_are_checked_before_anything_runs() {
+    let text = r#"
+[[agent]]
+id      = ".1"
+preset  = "worker"
+[[agent]]
+id      = "a"
+preset  = "worker"
+parent  = "b"
+cwd     = "here"
+summary = { upto = 2, text = "Long ago." }
+messages = [{ role = "user", content = "Hi" }]
+[[agent]]
+id       = "a"
+preset   = "worker"
+ceiling  = { level = "high" }
+messages = [{ role = "nobody", content = "Hi" }]
+[[agent]]
+id            = "c"
+preset        = "worker"
+messages_json = "{}"
+requests      = [{ id = "", content = "Hi", status = "completed", outcome_json = "{" }]
+"#;
+    let told = told(text);
+    let expected = [
+        "agent[0].id",
+        "agent[1].parent",
+        "agent[1].cwd",
+        "agent[1].summary",
+        "agent[2].id",
+        "agent[2].ceiling",
+        "agent[2].messages[0]",
+        "agent[3].messages_json",
+        "agent[3].requests[0].id",
+        "agent[3].requests[0].outcome_json",
+    ];
+    assert_eq!(places(&told), expected, "{told}");
+}
+
+#[test]
+fn a_flag_and_its_file_belong_together() {
+    let text = "schema = 1\nabout = \"x\"\n\
+                serve = [\"--record\", \"/home/nexus/.nexus3/recording.toml\"]\n";
+    assert_eq!(Scenario::parse("s.toml", text).unwrap().serve, [ServeFlag::Record]);
+    let told =
+        told("serve = [\"--record\", \"--verbose\", \"/home/nexus/.nexus3/recording.toml\"]\n");
+    assert_eq!(places(&told), ["serve[0]", "serve[2]"], "{told}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ s.toml:5:9: limit: expected a time, found a string "5 minutes"
   hint: write a number and one of ms, s, m, h, such as "20ms" or "1.5s", at most a year
 s.toml:6:8: wire: expected one of "openai", "anthropic", "script", found a string "opneai"
   hint: did you mean "openai"?
-s.toml:7:10: serve[0]: expected one of "--allow-yolo", "--no-auth", "--resume", "--verbose", "--raw-log", "--record=/home/nexus/.nexus3/recording.toml", found a string "--alow-yolo"
+s.toml:7:10: serve[0]: expected one of "--allow-yolo", "--no-auth", "--resume", "--verbose", "--raw-log", "--record=/home/nexus/.nexus3/recording.toml", "--record", "/home/nexus/.nexus3/recording.toml", found a string "--alow-yolo"
   hint: did you mean "--allow-yolo"?
 s.toml:8:10: config: expected a table, found 3
   hint: write it like { key = "value" }

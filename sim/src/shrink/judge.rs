@@ -1,11 +1,21 @@
 //! Whether a scenario still fails as the first one did: it is played, and what is violated must be the
 //! same. A crash at a durable point moves along when what was done before it gets less.
 
+use std::time::Duration;
+
 use toml::Value;
 
 use super::Judge;
-use crate::scenario::Document;
+use crate::play::Sought;
+use crate::scenario::{Document, Scenario};
 use crate::verdict::{self, Kind, Verdict};
+
+/// Beyond what the first run took: something smaller that needs more time fails at something else.
+const TIMES_THE_FIRST: u32 = 2;
+const BEYOND_THE_FIRST: Duration = Duration::from_mins(1);
+/// How long a server may take to come to rest while one is sought that never does. What still fails so
+/// in the end is played once more with all the time there is.
+const REST_WITHIN: Duration = Duration::from_mins(10);
 
 /// What a smaller file must have in common with the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +38,21 @@ impl Aim {
         })
     }
 
+    /// What a run is to show, of a file that took so long to show it first.
+    fn sought(&self, first: Duration) -> Sought {
+        let kind = match self {
+            Self::Kind(kind) => *kind,
+            Self::Words(_) => Kind::Expectation,
+        };
+        let within = match kind {
+            Kind::Rest => REST_WITHIN,
+            Kind::Invariant(_) | Kind::Expectation | Kind::Panic => {
+                first * TIMES_THE_FIRST + BEYOND_THE_FIRST
+            }
+        };
+        Sought { kind, within }
+    }
+
     fn is_met(&self, verdict: &Verdict) -> bool {
         match self {
             Self::Kind(kind) => verdict.kinds.contains(kind),
@@ -48,6 +73,8 @@ fn without_place(words: &str) -> &str {
 #[derive(Debug)]
 pub struct Runs {
     aim: Aim,
+    /// What ends a run; `None` where only its own end does.
+    sought: Option<Sought>,
     file_name: String,
     left: u64,
     pub played: u64,
@@ -56,8 +83,29 @@ pub struct Runs {
 }
 
 impl Runs {
-    pub fn new(aim: Aim, file_name: &str, most: u64) -> Self {
-        Self { aim, file_name: file_name.to_owned(), left: most, played: 0, last: None }
+    /// `first` is the virtual time that the first failing run took.
+    pub fn new(aim: Aim, first: Duration, file_name: &str, most: u64) -> Self {
+        let (sought, file_name) = (Some(aim.sought(first)), file_name.to_owned());
+        Self { aim, sought, file_name, left: most, played: 0, last: None }
+    }
+
+    /// The same with as many runs as are left, each to its own end.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { sought: None, last: None, ..self }
+    }
+
+    /// Whether a file fails as the first one did when it is played to its own end. It always does
+    /// where runs were cut short by what they were to show.
+    pub fn is_true_of(&mut self, document: &Document) -> bool {
+        match self.sought {
+            Some(Sought { kind: Kind::Rest, .. }) => {
+                let verdict = verdict::of_text(&self.file_name, &document.text());
+                self.played += 1;
+                verdict.is_ok_and(|verdict| self.aim.is_met(&verdict))
+            }
+            Some(_) | None => true,
+        }
     }
 
     /// Whether it stopped because it may play no more.
@@ -66,18 +114,21 @@ impl Runs {
     }
 
     /// `None` for what is no scenario, which costs no run.
-    fn play(&mut self, document: &Document) -> Option<Verdict> {
+    fn play(&mut self, document: &Document, sought: Option<Sought>) -> Option<Verdict> {
         if self.left == 0 {
             return None;
         }
-        let verdict = verdict::of_text(&self.file_name, &document.text()).ok()?;
+        let scenario = Scenario::parse(&self.file_name, &document.text()).ok()?;
         self.left -= 1;
         self.played += 1;
-        Some(verdict)
+        Some(match sought {
+            Some(sought) => verdict::of_seeking(&scenario, sought),
+            None => verdict::of(&scenario),
+        })
     }
 
     fn meets(&mut self, document: &Document) -> bool {
-        self.play(document).is_some_and(|verdict| self.aim.is_met(&verdict))
+        self.play(document, self.sought).is_some_and(|verdict| self.aim.is_met(&verdict))
     }
 
     /// The candidate with its crash as far from the end as that of the last file that failed.
@@ -97,7 +148,8 @@ impl Runs {
         let mut faults = undisturbed.list("fault");
         faults.retain(|fault| point_of(fault).is_none());
         undisturbed.set_list("fault", faults);
-        self.play(&undisturbed)?.played.map(|played| played.points)
+        // To its end: all of its points count.
+        self.play(&undisturbed, None)?.played.map(|played| played.points)
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use self::office::Desk;
+pub use self::office::office;
 use super::connection::{Connection, Flags};
 use super::inside::Open;
 use super::output::Hint;
@@ -36,7 +37,7 @@ pub struct Talk {
     #[arg(long, value_name = "NAME", group = "wish")]
     session: Option<String>,
     /// What the model of a fresh agent is told first, instead of the usual
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "session", "agent"])]
     template: Option<PathBuf>,
     /// Talks to this agent
     #[arg(long, value_name = "ID", group = "wish")]
@@ -60,7 +61,7 @@ pub struct Talk {
     nexus3 connect http://localhost:9000 --agent scout\n  \
     nexus3 connect --feed full")]
 pub struct Connect {
-    /// The server's address, which is on this machine [default: the port of the configuration, or 8765]
+    /// The server's address, which is on this machine [default: the one that runs; asks where several do]
     #[arg(value_name = "URL", value_parser = local_address)]
     url: Option<std::net::SocketAddr>,
     /// The server's port
@@ -134,14 +135,8 @@ impl Talk {
         };
         let begin = Beginning { wish, fresh, feed: self.shown.feed.into() };
         let flags = Flags::of(self.port, None, None, self.home.clone());
-        let flags = if flags.names_a_server() {
-            flags
-        } else {
-            match found(world, &flags).await? {
-                Found::Nothing => flags,
-                Found::Port(port) => Flags::of(Some(port), None, None, self.home),
-                Found::Left => return Ok(()),
-            }
+        let Some(flags) = chosen(world, flags).await? else {
+            return Ok(());
         };
         let connection = flags.connect(world)?;
         match connection.client.detect().await {
@@ -168,28 +163,27 @@ impl Talk {
     }
 }
 
-/// What runs already.
-enum Found {
-    Nothing,
-    Port(u16),
-    /// Somebody was asked which, and left.
-    Left,
-}
-
-/// The server that runs, or the one that is chosen where there are several.
-async fn found(world: &World, flags: &Flags) -> Result<Found, Failed> {
-    let servers = rpc::usable(world, flags).await?;
+/// The server that was named, the one that runs, or the one that is chosen where there are several; as it
+/// was where none runs. `None` where somebody was asked which, and left.
+async fn chosen(world: &World, flags: Flags) -> Result<Option<Flags>, Failed> {
+    if flags.names_a_server() {
+        return Ok(Some(flags));
+    }
+    let servers = rpc::usable(world, &flags).await?;
     match servers.as_slice() {
-        [] => return Ok(Found::Nothing),
-        [(port, _)] => return Ok(Found::Port(*port)),
+        [] => return Ok(Some(flags)),
+        [(port, _)] => return Ok(Some(flags.at_port(*port))),
         [..] => {}
     }
-    let told = |(port, agents): &(u16, usize)| format!("port {port} ({agents} agents)");
+    let told = |(port, agents): &(u16, usize)| match agents {
+        1 => format!("port {port} (1 agent)"),
+        agents => format!("port {port} ({agents} agents)"),
+    };
     let items = servers.iter().map(told).collect();
     let mut screen = Screen::open(colours(world))?;
     let mut size = Screen::size()?;
     let chosen = choose(&mut screen, &mut size, "Which server?", items).await?;
-    Ok(chosen.map_or(Found::Left, |item| Found::Port(servers[item].0)))
+    Ok(chosen.map(|item| flags.at_port(servers[item].0)))
 }
 
 impl Connect {
@@ -200,6 +194,9 @@ impl Connect {
         let fresh = Fresh { directory: here.to_str().map(str::to_owned), system_prompt: None };
         let begin = Beginning { wish, fresh, feed: self.shown.feed.into() };
         let flags = Flags::of(self.port, self.url, self.api_key, self.home);
+        let Some(flags) = chosen(world, flags).await? else {
+            return Ok(());
+        };
         let connection = flags.connect(world)?.named(CLIENT);
         // One that is not there is told before the terminal is taken over.
         connection.answered(connection.client.list_agents().await).await?;

@@ -1,7 +1,7 @@
 //! What is typed after a slash: the commands of `nexus3 rpc`, with what they print kept for the screen.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{FromArgMatches, Subcommand};
@@ -10,13 +10,15 @@ use crate::cli::connection::Connection;
 use crate::cli::inside::Unheard;
 use crate::cli::rpc;
 use crate::cli::{Failed, config, init, output};
+use crate::client::NexusClient;
 use crate::id::AgentId;
 use crate::terminal::commands::{Command, Does, Subject, Takes};
 use crate::terminal::core::Input;
 use crate::terminal::drive::Office;
+use crate::terminal::history::History;
 use crate::terminal::line::Tone;
 use crate::terminal::shell::Screen;
-use crate::world::{BoxFuture, World};
+use crate::world::{BoxFuture, Entry, Kind, World};
 
 /// Where the terminal does not tell.
 const COLUMNS_USUAL: u16 = 80;
@@ -24,12 +26,33 @@ const COLUMNS_USUAL: u16 = 80;
 pub struct Desk {
     connection: Arc<Connection>,
     directory: Option<String>,
+    history: History,
+    /// How wide the screen is now.
+    columns: fn() -> u16,
 }
 
 impl Desk {
+    /// Of the terminal that this program runs in.
     pub fn new(connection: &Connection, directory: Option<String>) -> Self {
-        Self { connection: Arc::new(connection.unsignalled()), directory }
+        let columns = || Screen::size().map_or(COLUMNS_USUAL, |size| size.columns);
+        Self::on(connection, directory, columns)
     }
+
+    /// Of any terminal.
+    pub fn on(connection: &Connection, directory: Option<String>, columns: fn() -> u16) -> Self {
+        let history = History::new(connection.world.clone(), connection.home.clone());
+        Self { connection: Arc::new(connection.unsignalled()), directory, history, columns }
+    }
+}
+
+/// Runs the commands of a terminal in a world whose screen is somebody else's.
+pub fn office(
+    world: &World,
+    home: PathBuf,
+    client: NexusClient,
+    columns: fn() -> u16,
+) -> Arc<dyn Office> {
+    Arc::new(Desk::on(&Connection::through(world, home, client), None, columns))
 }
 
 impl Office for Desk {
@@ -40,8 +63,7 @@ impl Office for Desk {
         agent: Option<AgentId>,
     ) -> BoxFuture<'static, Input> {
         let connection = Arc::clone(&self.connection);
-        let columns = Screen::size().map_or(COLUMNS_USUAL, |size| size.columns);
-        let columns = usize::from(columns.max(2)) - 1;
+        let columns = usize::from((self.columns)().max(2)) - 1;
         Box::pin(async move {
             let work = Box::pin(run(&connection, command, words, agent));
             let (done, text) = output::kept(columns, work).await;
@@ -55,18 +77,33 @@ impl Office for Desk {
         })
     }
 
-    fn known(&self, takes: Takes, word: String) -> BoxFuture<'static, Vec<String>> {
+    fn known(
+        &self,
+        takes: Takes,
+        word: String,
+        within: Option<String>,
+    ) -> BoxFuture<'static, Vec<String>> {
         let connection = Arc::clone(&self.connection);
-        let directory = self.directory.clone();
+        let directory = within.or_else(|| self.directory.clone());
         Box::pin(async move {
             let found = match takes {
-                Takes::Path => paths(directory.as_deref(), &word),
+                Takes::Path => paths(&connection.world, directory.as_deref(), &word),
                 Takes::Model => models(&connection),
                 Takes::Preset => presets(&connection),
                 Takes::Nothing | Takes::Agent | Takes::Session | Takes::Command => Vec::new(),
             };
             found.into_iter().filter(|name| name.starts_with(&word)).collect()
         })
+    }
+
+    fn recall(&self) -> BoxFuture<'static, Vec<String>> {
+        let history = self.history.clone();
+        Box::pin(async move { history.recall().await })
+    }
+
+    fn remember(&self, typed: Vec<String>) -> BoxFuture<'static, Result<(), String>> {
+        let history = self.history.clone();
+        Box::pin(async move { history.remember(typed).await.map_err(|error| error.to_string()) })
     }
 
     fn directory(&self) -> Option<String> {
@@ -126,7 +163,7 @@ fn parse(name: &str, words: Vec<String>) -> Result<rpc::Command, String> {
     let words = std::iter::once(name.to_owned()).chain(words).map(OsString::from);
     let matches = grammar.try_get_matches_from(words);
     let parsed = matches.and_then(|matches| rpc::Command::from_arg_matches(&matches));
-    parsed.map_err(|error| error.to_string().trim_end().replace("Usage:  ", "Usage: /"))
+    parsed.map_err(|error| error.to_string().trim_end().replace("Usage: ", "Usage: /"))
 }
 
 fn init(connection: &Connection, words: Vec<String>) -> Result<(), String> {
@@ -150,16 +187,30 @@ fn told(failed: Failed) -> String {
 }
 
 /// The names that a path can go on with.
-fn paths(directory: Option<&str>, word: &str) -> Vec<String> {
+fn paths(world: &World, directory: Option<&str>, begun: &str) -> Vec<String> {
     let (above, _) =
-        word.rsplit_once('/').map_or(("", word), |(above, name)| (&word[..=above.len()], name));
-    let place = Path::new(directory.unwrap_or(".")).join(above);
-    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
-    let name = |entry: std::fs::DirEntry| {
-        let end = if entry.path().is_dir() { "/" } else { "" };
-        Some(format!("{above}{}{end}", entry.file_name().to_str()?))
+        begun.rsplit_once('/').map_or(("", begun), |(above, name)| (&begun[..=above.len()], name));
+    let here = directory.map(PathBuf::from).or_else(|| world.environment.current_dir().ok());
+    let Some(place) = here.map(|here| here.join(above)) else {
+        return Vec::new();
     };
-    entries.filter_map(name).collect()
+    let canonical = world.fs.canonical(&place);
+    let entries = canonical.and_then(|place| world.fs.dir(&place)?.list()).unwrap_or_default();
+    let leads_on = |entry: &Entry| match entry.kind {
+        Kind::Dir => true,
+        Kind::Link => {
+            let target = world.fs.canonical(&place.join(&entry.name));
+            target.and_then(|target| world.fs.dir(&target)).is_ok()
+        }
+        Kind::File | Kind::Other => false,
+    };
+    let name = |entry: Entry| {
+        let end = if leads_on(&entry) { "/" } else { "" };
+        Some(format!("{above}{}{end}", entry.name.to_str()?))
+    };
+    let mut names: Vec<String> = entries.into_iter().filter_map(name).collect();
+    names.sort();
+    names
 }
 
 fn models(connection: &Connection) -> Vec<String> {
@@ -168,7 +219,9 @@ fn models(connection: &Connection) -> Vec<String> {
         return Vec::new();
     };
     let providers = loaded.config.providers.values();
-    providers.flat_map(|provider| provider.models.keys().cloned()).collect()
+    let own = providers.flat_map(|provider| provider.models.keys().cloned());
+    // It is built in.
+    own.chain(["demo".to_owned()]).collect()
 }
 
 fn presets(connection: &Connection) -> Vec<String> {

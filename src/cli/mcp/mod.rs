@@ -1,10 +1,11 @@
 //! `nexus3 mcp`: the server's agents as tools of an MCP host, over stdin and stdout. Each tool is a call
-//! of the client library; a host that calls one off cancels the turn it waits for, and one that asks for
-//! progress is told what the agent does.
+//! of the client library; a host that calls one off, or goes, cancels the turn it waits for, and one that
+//! asks for progress is told what the agent does.
 
 mod pipes; // stdin and stdout as a transport
 mod tools; // what a host is offered
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,21 +15,30 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
     ServerCapabilities, ServerConfig,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::connection::{Connection, Flags};
+use super::connection::{Connection, Place};
 use super::{Failed, inside};
 use crate::client::{ClientError, NexusClient};
 use crate::event::{Seq, What};
 use crate::id::{AgentId, RequestId};
-use crate::rpc::method::{DestroyAgentParams, SendParams, SendResult, SummariesParams};
+use crate::rpc::method::{
+    CreateAgentParams, CreateAgentResult, DestroyAgentParams, SendParams, SendResult,
+    SummariesParams,
+};
 use crate::world::World;
 use tools::{Asked, Send};
 
 /// How long an answer waits for what happened before it.
 const TELL_MAX: Duration = Duration::from_secs(2);
+/// How long the end of what was called off is waited for: an agent has five seconds to end a turn.
+const CALL_OFF_MAX: Duration = Duration::from_secs(8);
+const CANCEL_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// Offers the server's agents to an MCP host over stdin and stdout
 ///
@@ -38,30 +48,55 @@ const TELL_MAX: Duration = Duration::from_secs(2);
     {\"mcpServers\": {\"nexus3\": {\"command\": \"nexus3\", \"args\": [\"mcp\"]}}}")]
 pub struct Arguments {
     #[command(flatten)]
-    server: Flags,
+    server: Place,
 }
 
 impl Arguments {
     pub async fn run(self, world: &World) -> Result<(), Failed> {
         let offer = async |connection: &Connection| offer(connection).await;
-        inside::anywhere(world, &self.server, offer).await
+        inside::anywhere(world, &self.server.into(), offer).await
     }
 }
 
 async fn offer(connection: &Connection) -> Result<(), Failed> {
-    let agents = Agents { client: Arc::new(connection.client.clone().named("mcp")) };
-    let host = agents.serve(pipes::open()).await;
-    let host = host.map_err(|error| anyhow::anyhow!("the host does not speak MCP: {error}"))?;
-    tokio::select! {
+    let agents = Agents {
+        client: Arc::new(connection.client.clone().named("mcp")),
+        gone: CancellationToken::new(),
+        waiting: TaskTracker::new(),
+    };
+    let (gone, waiting) = (agents.gone.clone(), agents.waiting.clone());
+    let ended = tokio::select! {
         biased;
-        ended = host.waiting() => ended.map(drop).map_err(Failed::from),
+        ended = speak(agents) => ended,
         () = connection.world.signals.stop() => Err(Failed::Interrupted),
+    };
+    // Nobody is there any more who waits: what runs for them is called off before we go.
+    gone.cancel();
+    waiting.close();
+    let _ = timeout(CALL_OFF_MAX, waiting.wait()).await;
+    ended
+}
+
+/// Speaks with the host until it goes.
+async fn speak(agents: Agents) -> Result<(), Failed> {
+    let pipes = pipes::open(agents.gone.clone());
+    match agents.serve(pipes).await {
+        Ok(host) => host.waiting().await.map(drop).map_err(Failed::from),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+            Err(anyhow::anyhow!("the host does not begin with `initialize`, as MCP has it").into())
+        }
+        Err(error) => Err(anyhow::anyhow!("the host does not speak MCP: {error}").into()),
     }
 }
 
 #[derive(Clone)]
 struct Agents {
     client: Arc<NexusClient>,
+    /// Cancelled when the host is gone.
+    gone: CancellationToken,
+    /// The calls that the host waits for.
+    waiting: TaskTracker,
 }
 
 impl ServerHandler for Agents {
@@ -93,6 +128,7 @@ impl ServerHandler for Agents {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let asked = Asked::read(&request.name, arguments)
             .map_err(|problem| ErrorData::invalid_params(problem, None))?;
+        let _waiting = self.waiting.token();
         let result = match self.answer(asked, &context).await {
             Ok(result) => CallToolResult::structured(result),
             Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
@@ -109,7 +145,7 @@ impl Agents {
     ) -> Result<Value, ClientError> {
         let client = &self.client;
         match asked {
-            Asked::Create(params) => client.create_agent(&params).await.map(told),
+            Asked::Create(params) => self.create(*params, context).await.map(told),
             Asked::Send(send) => self.send(send, context).await.map(told),
             Asked::Status(of) => {
                 client.get_context(&of.agent_id).await?;
@@ -127,6 +163,61 @@ impl Agents {
                 let params = DestroyAgentParams { agent_id: of.agent_id, cascade: None };
                 client.destroy_agent(&params).await.map(told)
             }
+        }
+    }
+
+    /// Returns once the host does not want an answer any more.
+    async fn unwanted(&self, context: &RequestContext<RoleServer>) {
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => {}
+            () = self.gone.cancelled() => {}
+        }
+    }
+
+    /// Cancels what an answer is waited for, and returns the answer. Again and again: what is to be
+    /// cancelled may be on its way to the server yet.
+    async fn call_off<T>(
+        &self,
+        agent: &AgentId,
+        request: Option<RequestId>,
+        mut answer: Pin<&mut (impl Future<Output = Result<T, ClientError>> + std::marker::Send)>,
+    ) -> Result<T, ClientError> {
+        let ended = async {
+            loop {
+                let _ = self.client.cancel(agent, request.clone()).await;
+                if let Ok(answer) = timeout(CANCEL_AGAIN_AFTER, answer.as_mut()).await {
+                    return answer;
+                }
+            }
+        };
+        let late = Err(ClientError::Timeout { address: self.client.address() });
+        timeout(CALL_OFF_MAX, ended).await.unwrap_or(late)
+    }
+
+    /// Creates an agent; a first turn that is waited for is cancelled like any other.
+    async fn create(
+        &self,
+        mut params: CreateAgentParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CreateAgentResult, ClientError> {
+        let waits = params.wait_for_initial_response == Some(true);
+        if waits && params.agent_id.is_none() {
+            // What the server would draw, so that we know what to cancel.
+            params.agent_id = Some(self.client.draw_agent_id()?.to_string());
+        }
+        let agent = params.agent_id.as_deref().and_then(|id| AgentId::parse(id).ok());
+        let creating = self.client.create_agent(&params);
+        tokio::pin!(creating);
+        tokio::select! {
+            biased;
+            created = &mut creating => return created,
+            () = self.unwanted(context), if waits => {}
+        }
+        match agent {
+            Some(agent) => self.call_off(&agent, None, creating).await,
+            // A temporary one, whose name nobody knows yet.
+            None => creating.await,
         }
     }
 
@@ -160,9 +251,8 @@ impl Agents {
                 biased;
                 () = &mut telling, if !is_told => is_told = true,
                 answer = &mut sending => break answer,
-                () = context.ct.cancelled() => {
-                    self.client.cancel(&agent_id, Some(request_id.clone())).await?;
-                    return sending.await;
+                () = self.unwanted(context) => {
+                    return self.call_off(&agent_id, Some(request_id.clone()), sending).await;
                 }
             }
         };

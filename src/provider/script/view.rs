@@ -27,6 +27,8 @@ struct Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Model,
+    /// The names of tools.
+    Server,
     Others,
 }
 
@@ -64,11 +66,22 @@ impl View {
     /// What is shown here and was not `before`, without what the model itself has said at its beginning:
     /// that is its answer to the request before.
     pub fn news(&self, before: Option<&Self>) -> String {
-        let known = before.map_or(&[][..], |before| &before.blocks);
-        let same = self.blocks.iter().zip(known).take_while(|(new, old)| new == old).count();
-        let new = self.blocks[same..].iter().skip_while(|block| block.of == Of::Model);
+        let (offered, blocks) = self.parts();
+        let (known_offer, known) = before.map_or((None, &[][..]), Self::parts);
+        let same = blocks.iter().zip(known).take_while(|(new, old)| new == old).count();
+        let new = blocks[same..].iter().skip_while(|block| block.of == Of::Model);
+        // Other tools alone make nothing else new.
+        let new = offered.filter(|_| offered != known_offer).into_iter().chain(new);
         let texts: Vec<&str> = new.map(|block| block.text.as_str()).collect();
         texts.join("\n")
+    }
+
+    /// What tools it is offered, and all that is said.
+    fn parts(&self) -> (Option<&Block>, &[Block]) {
+        match self.blocks.split_first() {
+            Some((offered, said)) if offered.of == Of::Server => (Some(offered), said),
+            Some(_) | None => (None, &self.blocks),
+        }
     }
 
     /// A text without what differs in every run.
@@ -83,7 +96,11 @@ impl View {
 
     fn add(&mut self, who: &str, what: &str) {
         if !what.is_empty() {
-            let of = if who == "assistant" { Of::Model } else { Of::Others };
+            let of = match who {
+                "assistant" => Of::Model,
+                "tools" => Of::Server,
+                _ => Of::Others,
+            };
             self.blocks.push(Block { of, text: Self::masked(&format!("{who}: {what}")) });
         }
     }
@@ -200,6 +217,18 @@ mod tests {
         ]));
         assert_eq!(after.news(Some(&before)), "user: It is <…>, <…>");
         assert_eq!(before.news(Some(&after)), "");
+    }
+
+    #[test]
+    fn other_tools_alone_make_nothing_else_new() {
+        let ask = |tools: Value, messages: Value| {
+            view("/chat/completions", &json!({ "tools": tools, "messages": messages }))
+        };
+        let (hi, more) =
+            (json!({"role": "user", "content": "Hi"}), json!({"role": "user", "content": "More"}));
+        let before = ask(json!([{"name": "echo"}]), json!([hi]));
+        let after = ask(json!([{"name": "echo"}, {"name": "find"}]), json!([hi, more]));
+        assert_eq!(after.news(Some(&before)), "tools: echo, find\nuser: More");
     }
 
     #[test]

@@ -10,7 +10,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::expected::{self, plain, plain_members};
-use super::order::{Asked, Mark, Moment, Order, Waiting, rounded};
+use super::order::{Asked, Moment, Order, Waiting, rounded};
+use super::servers;
+use super::trigger::{Since, Trigger, name};
+use crate::code::Code;
 use crate::provider::script::Time;
 use crate::record::form::{Confirm, File, Files, Step, Yes};
 use crate::record::hidden::Hidden;
@@ -24,7 +27,11 @@ const PAUSE_AT_WORK_MIN: Duration = Duration::from_millis(100);
 /// What is closer together happened at once.
 const DELAY_MIN: Duration = Duration::from_millis(10);
 /// The hosts of a scenario that are no clients.
-const TAKEN: [&str; 2] = ["server", "model"];
+const TAKEN: [&str; 3] = ["server", "model", "mcp"];
+/// The status of a call that was answered, be it with an error.
+const ANSWERED: u16 = 200;
+/// The call that connects to an MCP server.
+const CONNECT: &str = "mcp_connect";
 
 #[derive(Debug, Default)]
 pub(super) struct Acts {
@@ -38,6 +45,12 @@ pub(super) struct Acts {
     looks: u64,
     /// What ends from then on ends with the server.
     is_stopped: bool,
+    /// The number of the last event of earlier servers.
+    newest_before: u64,
+    /// How many answers were to confirmations that an earlier server asked for.
+    strangers: u64,
+    /// How many calls were refused for what another did while they were under way.
+    lost_races: u64,
 }
 
 /// An open stream and the host that reads it.
@@ -71,6 +84,20 @@ impl Acts {
         self.list.len()
     }
 
+    /// The server begins; an earlier one has told events up to this number.
+    pub(super) fn begins(&mut self, newest_before: u64) {
+        self.newest_before = newest_before;
+    }
+
+    /// What goes another way in a replay, or is not there.
+    pub(super) fn unlike(&self) -> impl Iterator<Item = String> {
+        let strangers = "Answers to confirmations of an earlier server, which are not here";
+        let races = "Calls that lost a race with another, which they may win in a replay";
+        let told = [(strangers, self.strangers), (races, self.lost_races)];
+        let told = told.into_iter().filter(|(_, count)| *count > 0);
+        told.map(|(what, count)| format!("{what}: {count}."))
+    }
+
     pub(super) fn call(
         &mut self,
         number: Number,
@@ -89,12 +116,21 @@ impl Acts {
         };
         match asked {
             None => {}
-            Some(asked) if asked.waiting == Waiting::Yes => step = confirmed(step, &asked, moment),
+            Some(asked) if asked.waiting == Waiting::Yes => {
+                // What is waited for in any case is not waited for twice.
+                let before = self.list.last().map(|act| act.ended.unwrap_or(act.began).at);
+                let since = before.unwrap_or_default().max(asked.since.at);
+                step = confirmed(step, &asked, moment.at.saturating_sub(since));
+            }
             Some(asked) => {
                 let name = self.known(&asked);
                 step.params.insert("confirm_id".to_owned(), format!("${{{name}}}").into());
             }
         }
+        if call.method == CONNECT {
+            servers::simulated(&mut step.params);
+        }
+        expected::name_request(&mut step, number);
         self.calls.insert(number, moment.place);
         let at_work = order.is_running();
         self.list.push(Act { ended: None, at_work, ..Act::at_once(moment, &call.by, step) });
@@ -139,12 +175,18 @@ impl Acts {
         };
         act.ended = Some(moment);
         match end {
+            CallEnd::Result(_) if act.answers_a_stranger() => {
+                self.strangers += 1;
+                self.list.retain(|act| act.began.place != place);
+            }
             CallEnd::Result(result) => {
                 expected::of_result(&mut act.step, result, hidden);
                 self.accepted(place, order);
             }
             CallEnd::Error(error) => {
                 act.step.expect_error = Map::from_iter([("code".to_owned(), error.code.into())]);
+                self.accepted(place, order);
+                self.refused_at(place, moment, error.code, order);
             }
             CallEnd::Refused { http, code } => {
                 act.step.expect_http = Some(*http);
@@ -194,6 +236,25 @@ impl Acts {
         }
     }
 
+    /// A call that was refused for what was there, or was not, has changed nothing: of those that were
+    /// made at the same time it comes after all that had been done by its end. One that had its agent
+    /// come back before it was refused has lost a race with another.
+    fn refused_at(&mut self, place: u64, ended: Moment, code: i64, order: &Order) {
+        let is_of_state = [Code::InvalidParams, Code::Conflict].map(Code::number).contains(&code);
+        let index = self.list.iter().position(|act| act.began.place == place);
+        let Some(index) = index.filter(|_| is_of_state) else { return };
+        let act = &self.list[index];
+        let named = act.step.params.get("agent_id").and_then(Value::as_str);
+        if named.is_some_and(|agent| order.came_back(agent, (act.began, ended))) {
+            let began = act.began;
+            let is_beside = |act: &Act| act.is_open_at(began) && act.began.place != place;
+            self.lost_races += u64::from(self.list.iter().any(is_beside));
+            return;
+        }
+        self.list[index].began = Moment { place: ended.place - 1, ..ended };
+        self.list.sort_by_key(|act| act.began);
+    }
+
     pub(super) fn opened(
         &mut self,
         number: Number,
@@ -210,7 +271,8 @@ impl Acts {
             watch.insert("agent".to_owned(), plain(&hidden.text(agent)).into());
         }
         if let Some(after) = after {
-            watch.insert("after".to_owned(), (*after).into());
+            // The events of a replay are numbered from its beginning on.
+            watch.insert("after".to_owned(), after.saturating_sub(self.newest_before).into());
         }
         let step = Step { watch: Some(watch), ..Step::default() };
         self.list.push(Act { host, ..Act::at_once(moment, by, step) });
@@ -235,12 +297,21 @@ impl Acts {
         self.list.push(Act { at_work, ..Act::at_once(moment, &client, step) });
     }
 
-    /// An agent of an earlier server comes back.
-    pub(super) fn loaded(&mut self, (began, ended): (Moment, Moment), agent: &str) {
+    /// An MCP server is there, which whoever connects to it waits for.
+    pub(super) fn connected(&mut self, (began, ended): (Moment, Moment), server: &str) {
+        let connects = |act: &Act| {
+            act.ended.is_none()
+                && act.step.call.as_deref() == Some(CONNECT)
+                && act.step.params.get("name").is_some_and(|name| *name == server)
+        };
+        if self.list.iter().any(connects) {
+            return;
+        }
         let client = Client { name: "operator".to_owned(), acting_as: None };
         let step = Step {
-            call: Some("load_session".to_owned()),
-            params: Map::from_iter([("session_name".to_owned(), agent.into())]),
+            call: Some(CONNECT.to_owned()),
+            params: Map::from_iter([("name".to_owned(), server.into())]),
+            expect: Some(json!({ "connected": true })),
             ..Step::default()
         };
         self.list.push(Act { ended: Some(ended), ..Act::at_once(began, &client, step) });
@@ -288,6 +359,10 @@ impl Acts {
             act.played_by(&mut step);
             step.name = named.contains(&index).then(|| name(index));
             step.background = self.goes_on(index).then_some(Yes);
+            // How it ends is not known, as long as the server does not end it.
+            if act.ended.is_none() && step.call.is_some() && !self.is_stopped {
+                step.expect_http = Some(ANSWERED);
+            }
             if !fits_toml(&step.params) {
                 let params = std::mem::take(&mut step.params);
                 step.params_json = Some(Value::Object(params).to_string());
@@ -352,15 +427,23 @@ impl Acts {
         if let Some((moment, mark)) = order.event_between(from.place + 1, act.began.place) {
             (since, from) = (Since::Event(mark.clone()), moment);
         }
-        let pause = act.began.at.saturating_sub(from.at);
+        let mut pause = act.began.at.saturating_sub(from.at);
+        // Of two calls on their way at the same time the first has to be there first.
+        let is_call = |act: &Act| act.step.call.is_some();
+        if matches!(since, Since::Before)
+            && previous.is_open_at(act.began)
+            && is_call(previous)
+            && is_call(act)
+        {
+            pause = pause.max(PAUSE_AT_WORK_MIN);
+        }
         let least = if busy { PAUSE_AT_WORK_MIN } else { PAUSE_MIN };
         Trigger { since, pause: (pause >= least).then(|| rounded(pause)) }
     }
 }
 
 /// The answer to a confirmation that waits for it.
-fn confirmed(step: Step, asked: &Asked, moment: Moment) -> Step {
-    let waited = moment.at.saturating_sub(asked.since.at);
+fn confirmed(step: Step, asked: &Asked, waited: Duration) -> Step {
     let decision = step.params.get("decision").and_then(Value::as_str);
     let confirm = Confirm {
         tool: plain(&asked.tool),
@@ -369,61 +452,6 @@ fn confirmed(step: Step, asked: &Asked, moment: Moment) -> Step {
         delay: (waited >= DELAY_MIN).then(|| Time(rounded(waited))),
     };
     Step { confirm: Some(confirm), ..Step::default() }
-}
-
-/// What the act of this place is called.
-fn name(index: usize) -> String {
-    format!("call {}", index + 1)
-}
-
-struct Trigger {
-    since: Since,
-    pause: Option<Duration>,
-}
-
-impl Trigger {
-    /// Has a step wait, for itself or in a step before it.
-    fn set(&self, step: &mut Step) -> Option<Step> {
-        let pause = match (&self.since, &self.pause) {
-            (_, Some(pause)) => Some(*pause),
-            // In a call of its own the agent is the one that is called.
-            (Since::Event(mark), None) if step.agent.is_some() && step.agent != mark.agent => {
-                Some(Duration::ZERO)
-            }
-            (Since::Event(_) | Since::Before | Since::End(_), None) => None,
-        };
-        let mut sleep = pause.map(|pause| Step {
-            client: step.client.clone(),
-            sleep: Some(Time(pause)),
-            ..Step::default()
-        });
-        let waiting = sleep.as_mut().unwrap_or(step);
-        match &self.since {
-            Since::Before => {}
-            Since::End(of) => waiting.after = Some(name(*of)),
-            Since::Event(mark) => mark.set(waiting),
-        }
-        sleep
-    }
-}
-
-/// What a step waits for.
-enum Since {
-    /// The step before, as every step does.
-    Before,
-    /// The end of this act.
-    End(usize),
-    Event(Mark),
-}
-
-impl Mark {
-    fn set(&self, step: &mut Step) {
-        step.on = Some(format!("event:{}", self.name));
-        if let Some(agent) = &self.agent {
-            step.agent = Some(agent.clone());
-        }
-        step.nth = (self.nth > 1).then_some(self.nth);
-    }
 }
 
 impl Act {
@@ -436,6 +464,12 @@ impl Act {
     /// Whether it is the look that finds a confirmation.
     fn finds(&self, asked: &Asked) -> bool {
         self.began == asked.since && !self.step.save.is_empty()
+    }
+
+    /// Whether it answers a confirmation that nobody has asked for here.
+    fn answers_a_stranger(&self) -> bool {
+        let id = self.step.params.get("confirm_id").and_then(Value::as_str);
+        self.step.call.as_deref() == Some("confirm") && id.is_some_and(|id| !id.starts_with("${"))
     }
 
     fn is_open_at(&self, moment: Moment) -> bool {
@@ -460,11 +494,4 @@ impl Act {
         }
         step.client = Some(host);
     }
-}
-
-/// The parts of a result that say the same in every run.
-pub(super) fn only(result: &Value, keys: &[&str]) -> Value {
-    let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), result.get(*key)?.clone())));
-    let kept: Map<String, Value> = kept.collect();
-    json!(kept)
 }

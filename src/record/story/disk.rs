@@ -74,12 +74,13 @@ impl Disk {
                 }
                 Known::File { state, is_whole: found == Found::Ours }
             }
-            Found::Dir | Found::Link(_) => Known::Other,
-            Found::Nothing => Known::Nothing,
+            Found::Dir | Found::Link(_) | Found::OurDir => Known::Other,
+            Found::Nothing | Found::OurRemoval => Known::Nothing,
         };
         self.known.insert(path.clone(), now);
         let file = match (known, &found) {
-            (_, Found::Ours) | (None | Some(Known::Nothing), Found::Nothing) => return None,
+            (_, Found::Ours | Found::OurDir | Found::OurRemoval)
+            | (None | Some(Known::Nothing), Found::Nothing) => return None,
             (Some(before), _) if before == now => return None,
             (Some(_), Found::Nothing) => {
                 // When it went is not known; who may have removed it is.
@@ -191,7 +192,9 @@ fn file(path: &Path, found: &Found, state: &FileState, hidden: &Hidden) -> File 
         Found::File => {
             File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX), mode: of_file }
         }
-        Found::Nothing | Found::Ours => File::Remove { remove: Yes },
+        Found::Nothing | Found::Ours | Found::OurDir | Found::OurRemoval => {
+            File::Remove { remove: Yes }
+        }
     }
 }
 

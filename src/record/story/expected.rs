@@ -1,12 +1,12 @@
 //! What answers a replay must give: those parts of a result that are the same in every run. Times, drawn
 //! ids and what depends on the moment are left out.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::acts::only;
 use crate::provider::script::View;
 use crate::record::form::Step;
 use crate::record::hidden::Hidden;
+use crate::record::note::Number;
 
 /// Has a step expect the result that it got. What the server drew becomes what the replay asks for.
 pub(super) fn of_result(step: &mut Step, result: &Value, hidden: &Hidden) {
@@ -21,8 +21,13 @@ pub(super) fn of_result(step: &mut Step, result: &Value, hidden: &Hidden) {
         "destroy_agent" => &["success", "destroyed"],
         "get_messages" => &["total", "messages"],
         "confirm" => &["accepted", "decision"],
+        "mcp_connect" => &["connected", "tools"],
         _ => &[],
     };
+    let is_unnamed = |id: &Value| id.as_str().is_some_and(|id| id.starts_with(UNNAMED));
+    if step.params.get("request_id").is_some_and(is_unnamed) {
+        step.params.remove("request_id");
+    }
     for key in drawn(&method) {
         if let Some(id) = result.get(*key)
             && !is_temporary(id)
@@ -33,6 +38,17 @@ pub(super) fn of_result(step: &mut Step, result: &Value, hidden: &Hidden) {
     let kept = steady(&hidden.value(&only(result, keys)));
     step.expect = kept.filter(|kept| kept.as_object().is_some_and(|kept| !kept.is_empty()));
 }
+
+/// Names a request that its client left without a name: one that the server of a replay draws may be
+/// that of another request of the recording. The name is another once it is known.
+pub(super) fn name_request(step: &mut Step, number: Number) {
+    if step.call.as_deref() == Some("send") {
+        step.params.entry("request_id").or_insert_with(|| format!("{UNNAMED}{number}").into());
+    }
+}
+
+/// How requests are called whose names nobody was told.
+const UNNAMED: &str = "unnamed-";
 
 /// The params that a server fills in by chance where they are left out.
 fn drawn(method: &str) -> &'static [&'static str] {
@@ -93,4 +109,11 @@ fn plain_value(value: &Value) -> Value {
         Value::Object(members) => Value::Object(plain_members(members)),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
+}
+
+/// The parts of a result that say the same in every run.
+fn only(result: &Value, keys: &[&str]) -> Value {
+    let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), result.get(*key)?.clone())));
+    let kept: Map<String, Value> = kept.collect();
+    json!(kept)
 }

@@ -9,7 +9,10 @@ mod earlier; // agents that were there before
 mod expected; // what answers a replay must give
 mod order; // what happened after what
 mod runs; // what programs did
+mod servers; // what MCP servers did
+mod trigger; // what a step waits for
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,9 +24,11 @@ use self::disk::Disk;
 use self::earlier::Earlier;
 use self::order::Order;
 use self::runs::Runs;
+use self::servers::Servers;
 use super::Setting;
+use super::form::File;
 use super::hidden::{Hidden, PROJECT};
-use super::note::{Call, Event, Meaning, Note, What};
+use super::note::{Call, Conversation, Event, LeftOut, Note, What};
 use super::text::{Text, table};
 use crate::provider::script::Time;
 
@@ -33,11 +38,15 @@ pub(super) struct Story {
     hidden: Hidden,
     flags: Vec<&'static str>,
     earlier: Earlier,
+    left_out: BTreeMap<LeftOut, u64>,
+    /// Calls that a disk failed, which is sound in a replay.
+    failed_by_disk: u64,
     config: Map<String, Value>,
     order: Order,
     acts: Acts,
     answers: Answers,
     runs: Runs,
+    servers: Servers,
     disk: Disk,
     /// How much it holds, roughly.
     pub(super) bytes: usize,
@@ -60,11 +69,14 @@ impl Story {
             config: hidden.members(&config::written(&config, found.as_ref())),
             hidden,
             flags,
-            earlier: Earlier::default(),
+            earlier: Earlier::new(now),
+            left_out: BTreeMap::new(),
+            failed_by_disk: 0,
             order: Order::default(),
             acts: Acts::default(),
             answers: Answers::default(),
             runs: Runs::default(),
+            servers: Servers::default(),
             disk: Disk::new(now),
             bytes: 0,
         }
@@ -75,22 +87,30 @@ impl Story {
         let Note { at, what } = note;
         let hidden = &self.hidden;
         match what {
-            What::Begins => self.order = Order::default(),
-            What::Earlier(agent, session) => self.earlier.was_there(&agent, session, hidden),
+            What::Begins(newest) => {
+                self.order = Order::default();
+                self.acts.begins(newest);
+            }
+            What::Earlier(agent, earlier) => {
+                let earlier = earlier.as_ref().map(|(earlier, _)| earlier.as_ref());
+                self.earlier.was_there(&agent, earlier, hidden);
+            }
             What::CallBegan(number, call) => {
-                self.comes_back_for(at, &call);
+                self.earlier_named_in(&call);
                 let hidden = &self.hidden;
                 let moment = self.order.begins(at);
                 self.acts.call(number, moment, &call, &mut self.order, hidden);
             }
             What::CallEnded(number, end) => {
                 let moment = self.order.ends(at);
+                self.failed_by_disk += u64::from(end.is_of_the_disk());
                 self.acts.ended(number, moment, &end, &self.order, hidden);
             }
             What::Refused(request) => {
                 let moment = self.order.begins(at);
                 self.acts.refused(moment, &request, hidden);
             }
+            What::LeftOut(what) => *self.left_out.entry(what).or_default() += 1,
             What::StreamOpened(number, stream) => {
                 let moment = self.order.begins(at);
                 self.acts.opened(number, moment, &stream, hidden);
@@ -110,6 +130,7 @@ impl Story {
                 self.runs.started(number, &words, now, hidden);
             }
             What::ProgramEnded(number, ran) => self.runs.ended(number, &ran, hidden),
+            What::Mcp(server, what) => self.conversed(at, &server, &what),
             What::Stops => {
                 let moment = self.order.begins(at);
                 self.acts.stopped(moment, self.order.is_running());
@@ -123,27 +144,31 @@ impl Story {
         }
     }
 
-    fn happened(&mut self, at: Duration, event: &Event) {
-        let agent = event.agent.as_ref().filter(|_| matches!(event.meaning, Meaning::Restored));
-        // A turn that asks it brings it back in a replay as well; else somebody has to.
-        let is_asked_for = !self.order.is_running();
-        let back = agent.and_then(|agent| self.earlier.comes_back(agent.as_str()));
-        let before = back.filter(|_| is_asked_for).map(|name| (self.order.begins(at), name));
-        self.order.event(at, event);
-        if let Some((began, name)) = before {
-            let ended = self.order.ends(at);
-            self.acts.loaded((began, ended), &name);
+    fn conversed(&mut self, at: Duration, server: &str, what: &Conversation) {
+        if let Conversation::Begins { secrets, .. } = what {
+            self.hidden.learn(secrets);
+        }
+        if self.servers.said(at, server, what) {
+            let moments = (self.order.begins(at), self.order.ends(at));
+            self.acts.connected(moments, server);
         }
     }
 
+    fn happened(&mut self, at: Duration, event: &Event) {
+        if let Some(agent) = &event.agent {
+            self.earlier.needs(agent.as_str());
+        }
+        self.order.event(at, event);
+    }
+
     /// Somebody who is only named in a call is there for it.
-    fn comes_back_for(&mut self, at: Duration, call: &Call) {
-        let named = ["agent_id", "parent_agent_id"].map(|key| call.params.get(key)?.as_str());
-        for name in named.into_iter().flatten() {
-            if let Some(name) = self.earlier.comes_back(name) {
-                let moments = (self.order.begins(at), self.order.ends(at));
-                self.acts.loaded(moments, &name);
-            }
+    fn earlier_named_in(&mut self, call: &Call) {
+        let named = NAMING.iter().filter_map(|key| call.params.get(*key)?.as_str());
+        for name in named.chain(call.agent.as_deref()) {
+            self.earlier.needs(name);
+        }
+        if let Some(request) = call.params.get("request_id").and_then(Value::as_str) {
+            self.earlier.names(request);
         }
     }
 
@@ -160,7 +185,9 @@ impl Story {
             State::Whole => {}
             State::Cut => text.comment("It is cut here: more happened than a recording holds."),
         }
-        if let Some(missing) = self.earlier.missing() {
+        let missing = self.earlier.missing().into_iter().chain(self.servers.missing());
+        let unlike = self.unlike().into_iter().chain(self.acts.unlike());
+        for missing in missing.chain(self.refusals()).chain(unlike) {
             text.comment(&missing);
         }
         let (hidden, lasted) = (&self.hidden, self.order.last());
@@ -177,19 +204,38 @@ impl Story {
         }
         text.table("config", &table(&self.config));
         let mut files = self.disk.first.clone();
-        files.extend(self.earlier.files());
+        // The project is there anyhow.
+        let is_given = |path: &String, file: &File| path == PROJECT && *file == File::PLAIN_DIR;
+        files.retain(|path, file| !is_given(path, file) && !self.earlier.is_session(path));
+        files.extend(self.earlier.directories());
+        files.extend(self.earlier.session_files());
         text.table("files", &table(&files));
+        for agent in self.earlier.written_agents() {
+            text.item("agent", &table(&agent));
+        }
         for model in self.answers.written(hidden) {
             text.item("model", &table(&model));
         }
         for program in self.runs.written() {
             text.item("program", &table(program));
         }
+        for (server, tools) in self.servers.written(hidden) {
+            text.item("mcp", &table(&server));
+            for tool in tools {
+                text.item_of("mcp", "tool", &table(&tool));
+            }
+        }
         for step in self.acts.steps(&self.order) {
             text.item("step", &table(&step));
         }
-        if !self.config.contains_key("providers") {
-            let reason = "the built-in model is in the server, where nobody sees who asks it";
+        let reason = if !self.config.contains_key("providers") {
+            Some("the built-in model is in the server, where nobody sees who asks it")
+        } else if !self.earlier.is_empty() {
+            Some("what its agents were given by an earlier server is not seen here")
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
             let ignored = json!({ "invariant": "ceiling", "reason": reason });
             text.table("expect", &table(&json!({ "ignore": [ignored] })));
         }
@@ -197,19 +243,52 @@ impl Story {
         hidden.keys(&text.into_string())
     }
 
+    /// What goes another way in a replay.
+    fn unlike(&self) -> Option<String> {
+        let calls = counted(self.failed_by_disk, "call");
+        let why = "it is sound in a replay, which parts there from what happened";
+        (self.failed_by_disk > 0).then(|| format!("The disk failed {calls}; {why}."))
+    }
+
+    /// What was refused and is not among the steps.
+    fn refusals(&self) -> Option<String> {
+        let told = self.left_out.iter().map(|(what, count)| match what {
+            LeftOut::Request(status) => {
+                format!("{} with HTTP {status}", counted(*count, "request"))
+            }
+            LeftOut::Entry if *count == 1 => "1 entry of a batch".to_owned(),
+            LeftOut::Entry => format!("{count} entries of batches"),
+        });
+        let told = told.collect::<Vec<_>>().join(", ");
+        let why = "a replay could not be refused for the same";
+        (!told.is_empty()).then(|| format!("Refused, and not here since {why}: {told}."))
+    }
+
     fn about(&self) -> String {
-        let count = |number: usize, what: &str| {
-            let s = if number == 1 { "" } else { "s" };
-            format!("{number} {what}{s}")
-        };
         format!(
             "A recorded session: {} by clients, {} of models.",
-            count(self.acts.len(), "step"),
-            count(self.answers.len(), "answer"),
+            counted(self.acts.len() as u64, "step"),
+            counted(self.answers.len() as u64, "answer"),
         )
     }
 }
 
+fn counted(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
+}
+
+/// The params that name an agent.
+const NAMING: [&str; 8] = [
+    "agent_id",
+    "parent_agent_id",
+    "session_name",
+    "src_session",
+    "dest_session",
+    "old_name",
+    "new_name",
+    "name",
+];
 /// What a replay may take longer than the session: latencies of its network, and a calm end.
 const SPARE: Duration = Duration::from_mins(30);
 

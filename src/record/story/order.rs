@@ -56,10 +56,14 @@ pub(super) struct Order {
     /// Who is in a turn.
     running: BTreeSet<String>,
     confirmations: BTreeMap<ConfirmId, Asked>,
+    /// When agents came back.
+    restored: BTreeMap<String, Moment>,
     /// When requests were accepted.
     queued: BTreeMap<(Option<String>, RequestId), Moment>,
 }
 
+/// The event of an agent that comes back.
+const RESTORED: &str = "agent_restored";
 /// Places lie apart, so that what is noticed later finds one between them: right after one, or right
 /// before the next.
 const APART: u64 = 4;
@@ -79,7 +83,13 @@ impl Order {
         let count = self.counts.entry((event.name, agent.clone())).or_default();
         *count += 1;
         let mark = Mark { name: event.name, agent: agent.clone(), nth: *count };
-        self.marks.insert(moment.place, (at, mark));
+        // An agent comes back before the call begins that it comes back for, which cannot wait for it.
+        if event.name != RESTORED {
+            self.marks.insert(moment.place, (at, mark));
+        } else if let Some(agent) = &agent {
+            self.restored.insert(agent.clone(), moment);
+            forget_oldest(&mut self.restored, |moment| *moment);
+        }
         if self.marks.len() > RECORD_MOMENTS_MAX {
             self.marks.pop_first();
         }
@@ -104,7 +114,7 @@ impl Order {
                     asked.waiting = Waiting::NoLonger;
                 }
             }
-            (Meaning::None | Meaning::Restored | Meaning::TurnStarted | Meaning::TurnEnded, _) => {}
+            (Meaning::None | Meaning::TurnStarted | Meaning::TurnEnded, _) => {}
         }
     }
 
@@ -135,6 +145,10 @@ impl Order {
 
     /// The last event between two places.
     pub(super) fn event_between(&self, from: u64, to: u64) -> Option<(Moment, &Mark)> {
+        // What was noticed late may have its place before what it comes after.
+        if from >= to {
+            return None;
+        }
         let (place, (at, mark)) = self.marks.range(from..to).next_back()?;
         Some((Moment { place: *place, at: *at }, mark))
     }
@@ -149,6 +163,11 @@ impl Order {
         let told = asked.clone();
         asked.waiting = Waiting::NoLonger;
         Some(told)
+    }
+
+    /// Whether an agent came back between two moments.
+    pub(super) fn came_back(&self, agent: &str, (from, to): (Moment, Moment)) -> bool {
+        self.restored.get(agent).is_some_and(|back| from < *back && *back < to)
     }
 
     /// The moment right before an agent's request was accepted.

@@ -4,12 +4,15 @@ use serde_json::json;
 use toml::{Table, Value as Toml};
 
 use super::*;
+use crate::code::ErrorObject;
 use crate::config::Config;
 use crate::id::{AgentId, ConfirmId, RequestId};
+use crate::policy::budget::{Bounds, KeptBudget, Presence, Used};
 use crate::provider::Secrets;
 use crate::provider::script::{View, Wire};
 use crate::record::note::{
-    Answer, AnswerEnd, Call, CallEnd, Client, Event, Found, Meaning, Piece, Ran, RanEnd, Sighting,
+    Answer, AnswerEnd, Call, CallEnd, Client, Earlier, Event, Found, Meaning, Piece, Ran, RanEnd,
+    Sighting, Stream,
 };
 use crate::world::Exit;
 
@@ -97,40 +100,78 @@ fn what_is_missing_is_said_at_the_top() {
     assert_eq!(lines(&told.0, State::Whole), 1);
     let (gone, back) = (AgentId::parse("gone").unwrap(), AgentId::parse("a").unwrap());
     told.at(0, What::Earlier(gone, None)).at(0, What::Earlier(back, None));
-    told.event(1, "agent_restored", Meaning::Restored);
+    told.event(1, "agent_restored", Meaning::None);
     assert_eq!(lines(&told.0, State::Cut), 3, "only who was asked for is missed");
     assert!(told.0.text(State::Cut).contains("\n# It is cut here: "));
 }
 
+/// An agent of an earlier server, which works there.
+fn earlier(id: &str, parent: Option<&str>, cwd: &str) -> What {
+    let session = json!({
+        "schema_version": 1,
+        "agent_id": id,
+        "created_at": "2026-01-01T00:00:00.000Z",
+        "modified_at": "2026-01-01T00:00:00.000Z",
+        "messages": [{ "role": "user", "content": "in /work" }],
+        "working_directory": cwd,
+        "permission_level": "trusted",
+        "permission_preset": "trusted",
+        "model": "default",
+        "provenance": "user",
+        "parent_agent_id": parent,
+    });
+    let budget = KeptBudget {
+        agent: 1,
+        parent: None,
+        bounds: Bounds { max_turns: Some(5), deadline: Some(time(90_000)), ..Bounds::default() },
+        own: Used { turns: 1, tokens: 20 },
+        gone: Used { turns: 1, tokens: 0 },
+        presence: Presence::Here,
+    };
+    let earlier = Earlier {
+        session: serde_json::from_value(session).unwrap(),
+        enabled_tools: vec!["exec".to_owned()],
+        ceiling: None,
+        summary: Some((1, "They work in /work.".into())),
+        budget: Some(budget),
+        is_saved: false,
+        is_last: false,
+        requests: Vec::new(),
+    };
+    What::Earlier(AgentId::parse(id).unwrap(), Some((Box::new(earlier), 0)))
+}
+
 #[test]
-fn an_agent_that_was_there_before_comes_back_from_a_session_file() {
+fn an_agent_that_was_there_before_is_as_it_was_once_somebody_of_its_family_is_needed() {
     let mut told = Told::new();
-    for (id, cwd) in [("a", "/work"), ("b", "/elsewhere"), ("c", "/work")] {
-        let session = json!({ "working_directory": cwd, "messages": ["in /work"] });
-        let session = serde_json::to_vec(&session).unwrap();
-        told.at(0, What::Earlier(AgentId::parse(id).unwrap(), Some(session)));
-    }
-    told.event(5, "agent_restored", Meaning::Restored);
-    told.begins(6, 1, "send", Some("a")).event(7, "turn_started", Meaning::TurnStarted);
+    told.at(0, earlier("a", None, "/work")).at(0, earlier("b", None, "/elsewhere"));
+    told.at(0, earlier("c", Some("b"), "/work")).at(0, earlier("d", None, "/work"));
+    told.event(5, "agent_restored", Meaning::None);
     let by = Client { name: "alice".to_owned(), acting_as: None };
-    let params = json!({ "agent_id": "b" }).as_object().unwrap().clone();
+    let params = json!({ "agent_id": "c" }).as_object().unwrap().clone();
     let method = "destroy_agent".to_owned();
     told.at(8, What::CallBegan(2, Call { by, agent: None, method, params }));
     let parsed = told.parsed();
-    let files = parsed["files"].as_table().unwrap();
-    let names: Vec<&String> = files.keys().collect();
-    let home = "/home/nexus/.nexus3/sessions";
-    assert_eq!(names, ["/elsewhere", &format!("{home}/a.json"), &format!("{home}/b.json")]);
-    let session = files[&format!("{home}/a.json")]["text"].as_str().unwrap();
-    let session: Value = serde_json::from_str(session).unwrap();
-    assert_eq!(session, json!({ "working_directory": "/project", "messages": ["in /project"] }));
-    let calls: Vec<_> = parsed["step"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|step| step["call"].as_str())
-        .collect();
-    assert_eq!(calls, ["load_session", "send", "load_session", "destroy_agent"]);
+    assert_eq!(parsed["files"].as_table().unwrap().keys().collect::<Vec<_>>(), ["/elsewhere"]);
+    let agents = parsed["agent"].as_array().unwrap();
+    let ids: Vec<_> = agents.iter().filter_map(|agent| agent["id"].as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    let expected: Table = r#"
+        id = "a"
+        preset = "trusted"
+        model = "default"
+        enabled_tools = ["exec"]
+        limits = { max_turns = 5, deadline = "90s" }
+        used = { turns = 2, tokens = 20 }
+        system_prompt = ""
+        summary = { upto = 1, text = "They work in /project." }
+        messages = [{ role = "user", content = "in /project" }]
+    "#
+    .parse()
+    .unwrap();
+    assert_eq!(agents[0].as_table(), Some(&expected));
+    let steps = told.steps();
+    assert_eq!(steps.len(), 1, "it comes back by itself: {steps:?}");
 }
 
 #[test]
@@ -142,6 +183,7 @@ fn a_call_that_is_open_when_the_next_begins_goes_on_beside_it() {
         told.steps(),
         [
             "name=call 1 call=send agent=a background=true",
+            "sleep=100ms",
             "call=list_agents",
             "after=call 1 call=list_agents"
         ]
@@ -383,4 +425,75 @@ fn answers_keep_how_they_came_and_how_they_broke() {
     assert_eq!(models[3]["fault"]["stall"].as_integer(), Some(1));
     assert_eq!(models[4]["fault"]["stall"].as_str(), Some("headers"));
     assert_eq!(models[4]["times"].as_str(), Some("always"), "still open");
+}
+
+#[test]
+fn a_change_that_is_noticed_late_may_lie_before_what_it_comes_after() {
+    let mut told = Told::new();
+    told.begins(0, 1, "list_agents", None).ends(1, 1).event(
+        2,
+        "turn_started",
+        Meaning::TurnStarted,
+    );
+    // Somebody changed it while a call was on its way which nobody knew of yet.
+    told.begins(20, 2, "list_agents", None);
+    told.file("/work/a", Found::Content(b"1".to_vec()), -10_000);
+    told.file("/work/a", Found::Content(b"22".to_vec()), 12).ends(30, 2);
+    assert_eq!(told.0.order.event_between(9, 4), None);
+    let steps = told.steps();
+    assert_eq!(steps.len(), 3, "{steps:?}");
+}
+
+/// How a call ended that was refused.
+fn refused(code: i64, kind: &str) -> CallEnd {
+    let message = String::new();
+    CallEnd::Error(ErrorObject { code, message, data: Some(json!({ "kind": kind })) })
+}
+
+#[test]
+fn of_calls_at_the_same_time_the_one_that_was_refused_comes_last() {
+    let mut told = Told::new();
+    told.begins(0, 1, "rename_session", None).begins(1, 2, "save_session", None);
+    told.at(5, What::CallEnded(1, refused(-32602, "")));
+    told.ends(4, 2);
+    assert_eq!(
+        told.steps(),
+        ["call=save_session background=true", "sleep=100ms", "call=rename_session expect_error="]
+    );
+}
+
+#[test]
+fn what_the_disk_failed_and_who_lost_a_race_is_said_at_the_top() {
+    let mut told = Told::new();
+    told.begins(0, 1, "save_session", None).at(1, What::CallEnded(1, refused(-32000, "storage")));
+    let text = told.0.text(State::Whole);
+    assert!(text.contains("\n# The disk failed 1 call; it is sound in a replay"), "{text}");
+    assert!(!text.contains("lost a race"), "{text}");
+    told.begins(10, 2, "rename_session", None);
+    let by = Client { name: "alice".to_owned(), acting_as: None };
+    let params = Map::from_iter([("agent_id".to_owned(), "a".into())]);
+    let method = "save_session".to_owned();
+    told.at(11, What::CallBegan(3, Call { by, agent: None, method, params }));
+    told.event(12, "agent_restored", Meaning::None).ends(13, 2);
+    told.at(14, What::CallEnded(3, refused(-32602, "")));
+    let text = told.0.text(State::Whole);
+    assert!(text.contains("\n# Calls that lost a race with another,"), "{text}");
+}
+
+#[test]
+fn what_the_server_removed_is_no_programs_doing() {
+    let mut told = Told::new();
+    told.file("/work/a", Found::Content(b"1".to_vec()), -5000);
+    told.at(1000, What::ProgramStarted(1, vec!["ls".to_owned()], time(1000)));
+    told.file("/work/a", Found::OurRemoval, 0).file("/work/a", Found::Nothing, 0);
+    assert!(!told.0.text(State::Whole).contains("remove"), "{}", told.0.text(State::Whole));
+}
+
+#[test]
+fn cursors_count_from_the_beginning_of_the_recording() {
+    let mut told = Told::new();
+    let by = Client { name: "alice".to_owned(), acting_as: None };
+    told.at(0, What::Begins(40));
+    told.at(1, What::StreamOpened(1, Stream { by, agent: None, after: Some(43) }));
+    assert!(told.0.text(State::Whole).contains("watch = { after = 3 }"));
 }

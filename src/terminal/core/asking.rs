@@ -1,7 +1,6 @@
 //! Questions: what has to be confirmed, and what to do about an agent that is not there. Those of our
-//! own turns are asked at once; of others' only while nothing is being typed.
+//! own turns, and of turns that ours wait for, are asked at once; others' only while nobody here is busy.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,7 +9,7 @@ use super::{Attach, Core, Effect};
 use crate::choice::Choice;
 use crate::event::What;
 use crate::id::{AgentId, ConfirmId, RequestId};
-use crate::limits::terminal::QUESTION_GUARD;
+use crate::limits::terminal::{ASKED_MAX, QUESTION_GUARD};
 use crate::rpc::method::ConfirmationEntry;
 use crate::terminal::key::Key;
 use crate::terminal::line::{Line, Tone};
@@ -19,19 +18,40 @@ use crate::terminal::menu::{Answer, Menu};
 /// A call that waits for an answer.
 #[derive(Debug)]
 pub struct Asked {
+    pub agent: AgentId,
     pub confirm_id: ConfirmId,
     pub request: RequestId,
     pub tool: String,
     about: Vec<Line>,
     options: Vec<Choice>,
-    own: bool,
-    answered: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    /// Somebody did not want to see it; it can be asked for.
+    Aside,
+    /// The server has not said yet what it makes of the answer.
+    Answered,
 }
 
 #[derive(Debug)]
 pub struct Question {
     about: About,
     since: Duration,
+    asked: Why,
+}
+
+/// Why a question is on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// Something here waits for it.
+    Urgent,
+    /// Nobody here was busy.
+    Idle,
+    /// Somebody wanted to see it.
+    Called,
 }
 
 #[derive(Debug)]
@@ -48,31 +68,31 @@ enum Offer {
 }
 
 impl Asked {
-    pub fn of_event(request: &RequestId, what: &What, own: &BTreeSet<RequestId>) -> Option<Self> {
+    pub fn of_event(agent: &AgentId, request: &RequestId, what: &What) -> Option<Self> {
         let What::ConfirmationRequested { confirm_id, tool, target, cwd, options, .. } = what
         else {
             return None;
         };
         Some(Self {
+            agent: agent.clone(),
             confirm_id: confirm_id.clone(),
             request: request.clone(),
             tool: tool.name.clone(),
             about: about(&tool.params, target.as_deref(), cwd.as_deref()),
             options: options.clone(),
-            own: own.contains(request),
-            answered: false,
+            state: State::Waiting,
         })
     }
 
-    pub fn of_entry(entry: ConfirmationEntry, own: &BTreeSet<RequestId>) -> Self {
+    pub fn of_entry(agent: &AgentId, entry: ConfirmationEntry) -> Self {
         Self {
-            own: own.contains(&entry.request_id),
+            agent: agent.clone(),
             about: about(&entry.tool.params, entry.target.as_deref(), entry.cwd.as_deref()),
             confirm_id: entry.confirm_id,
             request: entry.request_id,
             tool: entry.tool.name,
             options: entry.options,
-            answered: false,
+            state: State::Waiting,
         }
     }
 }
@@ -90,43 +110,105 @@ fn about(params: &Value, target: Option<&str>, cwd: Option<&str>) -> Vec<Line> {
 }
 
 impl Core {
+    /// Takes a question that an event tells of.
+    pub(super) fn asks_by(&mut self, agent: Option<&AgentId>, request: &RequestId, what: &What) {
+        if let Some(asked) = agent.and_then(|agent| Asked::of_event(agent, request, what)) {
+            self.asks(asked);
+        }
+    }
+
+    /// Takes a question, unless it is known or has its answer.
+    pub(super) fn asks(&mut self, asked: Asked) {
+        let known = self.asked.iter().any(|other| other.confirm_id == asked.confirm_id);
+        if !known && !self.elsewhere.is_settled(&asked.confirm_id) && self.asked.len() < ASKED_MAX {
+            self.asked.push_back(asked);
+        }
+    }
+
+    /// A question has its answer: it goes away. Returns it, where it was waiting here.
+    pub(super) fn settled(&mut self, confirm_id: &ConfirmId) -> Option<Asked> {
+        self.elsewhere.settle(confirm_id);
+        self.drop_question(confirm_id);
+        let place = self.asked.iter().position(|asked| asked.confirm_id == *confirm_id)?;
+        self.asked.remove(place)
+    }
+
+    /// Questions that nobody waits for any more go away.
+    pub(super) fn withdraw(&mut self, is_over: impl Fn(&Asked) -> bool) {
+        let over = self.asked.iter().filter(|asked| is_over(asked));
+        for confirm_id in over.map(|asked| asked.confirm_id.clone()).collect::<Vec<_>>() {
+            self.drop_question(&confirm_id);
+        }
+        self.asked.retain(|asked| !is_over(asked));
+    }
+
     /// Asks the next question, if it is time for it.
     pub(super) fn ask_next(&mut self) {
         let typing = !self.editor.is_empty();
-        if let Some((Question { about: About::Confirmation(id), .. }, _)) = &self.question {
+        if let Some((Question { about: About::Confirmation(_), asked: Why::Idle, .. }, _)) =
+            &self.question
+            && typing
+        {
             // Somebody who begins to type has other things in mind than others' turns.
-            let others = self.asked.iter().any(|asked| asked.confirm_id == *id && !asked.own);
-            if others && typing {
-                self.question = None;
-            }
+            self.question = None;
         }
         if self.question.is_some() {
             return;
         }
-        let due = self.asked.iter().find(|asked| !asked.answered && (asked.own || !typing));
-        let Some(asked) = due else {
-            return;
+        let idle = !typing && !self.own_turn_runs();
+        let mut waiting = self.asked.iter().filter(|asked| asked.state == State::Waiting);
+        let urgent = waiting.clone().find(|asked| self.serves_us(asked));
+        let due = urgent.map(|asked| (asked, Why::Urgent));
+        let due = due.or_else(|| waiting.next().filter(|_| idle).map(|asked| (asked, Why::Idle)));
+        if let Some((asked, why)) = due {
+            self.question = Some(self.ask(asked, why));
+        }
+    }
+
+    fn own_turn_runs(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| self.own.contains(&turn.request))
+    }
+
+    fn ask(&self, asked: &Asked, why: Why) -> (Question, Menu) {
+        let title = match self.who_else(asked) {
+            Some(agent) => format!("{agent}: {} needs a confirmation:", asked.tool),
+            None => format!("{} needs a confirmation:", asked.tool),
         };
-        let title = format!("{} needs a confirmation:", asked.tool);
         let mut about = vec![Line::of(Tone::Loud, &title)];
         about.extend(asked.about.clone());
         let options = asked.options.iter().map(|option| said(*option).to_owned()).collect();
-        let question =
-            Question { about: About::Confirmation(asked.confirm_id.clone()), since: self.now };
-        self.question = Some((question, Menu::new(about, options)));
+        let question = Question {
+            about: About::Confirmation(asked.confirm_id.clone()),
+            since: self.now,
+            asked: why,
+        };
+        (question, Menu::new(about, options))
+    }
+
+    /// Who asks, where that is not the agent that is talked to.
+    fn who_else<'a>(&self, asked: &'a Asked) -> Option<&'a AgentId> {
+        Some(&asked.agent).filter(|agent| self.agent.as_ref() != Some(agent))
     }
 
     /// One line about what waits while it is not asked.
     pub(super) fn alert(&self) -> Option<Line> {
-        let waiting = self.asked.iter().filter(|asked| !asked.answered).count();
-        let asked = self.asked.iter().find(|asked| !asked.answered)?;
-        let more = if waiting > 1 { format!(" and {} more", waiting - 1) } else { String::new() };
-        let told =
-            format!("⚠ {}{more} waits for a confirmation: clear the input to see it", asked.tool);
+        let waiting = self.asked.iter().filter(|asked| asked.state != State::Answered).count();
+        let asked = self.asked.iter().find(|asked| asked.state != State::Answered)?;
+        let who = self.who_else(asked).map(|agent| format!("{agent}: ")).unwrap_or_default();
+        let more = if waiting > 1 { format!(", {} more", waiting - 1) } else { String::new() };
+        let told = format!("⚠ Ctrl-Y: {who}{} waits for a confirmation{more}", asked.tool);
         self.question.is_none().then(|| Line::of(Tone::Loud, &told))
     }
 
-    pub(super) fn drop_question(&mut self, confirm_id: &ConfirmId) {
+    /// Asks what the alert is about, whatever else goes on.
+    pub(super) fn look_at_alert(&mut self) {
+        let asked = self.asked.iter().find(|asked| asked.state != State::Answered);
+        if let Some(asked) = asked.filter(|_| self.question.is_none()) {
+            self.question = Some(self.ask(asked, Why::Called));
+        }
+    }
+
+    fn drop_question(&mut self, confirm_id: &ConfirmId) {
         let asks = |question: &Question| matches!(&question.about, About::Confirmation(id) if id == confirm_id);
         if self.question.as_ref().is_some_and(|(question, _)| asks(question)) {
             self.question = None;
@@ -149,7 +231,8 @@ impl Core {
             Offer::Leave => "leave it".to_owned(),
         });
         let menu = Menu::new(about, items.collect()).on_first();
-        let question = Question { about: About::Agent { agent, offers }, since: self.now };
+        let (about, since) = (About::Agent { agent, offers }, self.now);
+        let question = Question { about, since, asked: Why::Urgent };
         self.question = Some((question, menu));
     }
 
@@ -159,16 +242,20 @@ impl Core {
             return false;
         };
         let young = self.now.saturating_sub(question.since) < QUESTION_GUARD;
-        if young && !self.editor.is_empty() {
+        // Whoever types, or is about to, has not read it yet.
+        let unread = match question.asked {
+            Why::Urgent => !self.editor.is_empty(),
+            Why::Idle => !self.editor.is_empty() || matches!(key, Key::Char(_)),
+            Why::Called => false,
+        };
+        if young && unread {
             return false;
         }
         match menu.on(key) {
             Answer::Ignored => {
-                // Whoever does not want the agent goes back.
                 let asks = matches!(question.about, About::Agent { .. });
-                if asks && key == Key::Escape {
-                    self.question = None;
-                    self.go_back();
+                if key == Key::Escape && (asks || question.asked != Why::Urgent) {
+                    self.put_aside();
                     return true;
                 }
                 asks
@@ -182,15 +269,31 @@ impl Core {
         }
     }
 
+    /// Nobody wants to answer it now.
+    fn put_aside(&mut self) {
+        match self.question.take().map(|(question, _)| question.about) {
+            Some(About::Confirmation(id)) => {
+                let asked = self.asked.iter_mut().find(|asked| asked.confirm_id == id);
+                if let Some(asked) = asked {
+                    asked.state = State::Aside;
+                }
+            }
+            // Whoever does not want the agent goes back.
+            Some(About::Agent { .. }) => self.go_back(),
+            None => {}
+        }
+    }
+
     fn answered(&mut self, about: About, item: usize) {
         match about {
             About::Confirmation(id) => {
                 let asked = self.asked.iter_mut().find(|asked| asked.confirm_id == id);
-                let Some((asked, agent)) = asked.zip(self.agent.clone()) else {
+                let Some(asked) = asked else {
                     return;
                 };
-                asked.answered = true;
-                let (confirm_id, decision) = (id, asked.options[item]);
+                asked.state = State::Answered;
+                let (agent, confirm_id) = (asked.agent.clone(), id);
+                let decision = asked.options[item];
                 self.effects.push(Effect::Confirm { agent, confirm_id, decision });
             }
             About::Agent { agent, offers } => match offers[item] {
@@ -207,20 +310,26 @@ impl Core {
     pub(super) fn not_confirmed(&mut self, confirm_id: &ConfirmId, error: &str) {
         self.error(error);
         for asked in self.asked.iter_mut().filter(|asked| asked.confirm_id == *confirm_id) {
-            asked.answered = false;
+            asked.state = State::Waiting;
         }
     }
+}
+
+/// What was decided, by whom and why.
+pub fn decided(decision: Choice, by: &str, reason: Option<&str>) -> String {
+    let why = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
+    format!("{} by {by}{why}", decision.name())
 }
 
 /// A decision as a person says it.
 fn said(choice: Choice) -> &'static str {
     match choice {
         Choice::AllowOnce => "allow it once",
-        Choice::AllowFile => "allow changes of this file, from now on",
-        Choice::AllowDir => "allow changes in this directory, from now on",
-        Choice::AllowExecCwd => "allow this program in this directory, from now on",
-        Choice::AllowTool => "allow every call of this tool, from now on",
-        Choice::AllowServer => "allow every tool of this MCP server, from now on",
+        Choice::AllowFile => "from now on allow changes of this file",
+        Choice::AllowDir => "from now on allow changes in this directory",
+        Choice::AllowExecCwd => "from now on allow this program in this directory",
+        Choice::AllowTool => "from now on allow every call of this tool",
+        Choice::AllowServer => "from now on allow every tool of this MCP server",
         Choice::Deny => "deny it",
         Choice::TimeoutDeny => "nobody answered",
     }

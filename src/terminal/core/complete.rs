@@ -4,6 +4,17 @@ use super::{Core, Effect};
 use crate::limits::terminal::COMPLETIONS_MAX;
 use crate::terminal::commands::{COMMANDS, Takes};
 
+/// What the value of a flag is.
+fn taken_by(flag: &str) -> Option<Takes> {
+    match flag {
+        "--preset" => Some(Takes::Preset),
+        "--model" => Some(Takes::Model),
+        "--cwd" | "--allowed-write-paths" => Some(Takes::Path),
+        "--parent-agent-id" => Some(Takes::Agent),
+        other => other.starts_with("--").then_some(Takes::Nothing),
+    }
+}
+
 impl Core {
     pub(super) fn complete(&mut self) {
         let before = self.editor.before_cursor().to_owned();
@@ -12,7 +23,7 @@ impl Core {
             let from = word_start(&before);
             let word = before[from..].to_owned();
             if word.contains('/') {
-                self.effects.push(Effect::Complete { takes: Takes::Path, before, from, word });
+                self.ask_for(Takes::Path, before, from);
             }
             return;
         };
@@ -31,9 +42,18 @@ impl Core {
             let found = found.map(|command| command.name.to_owned()).collect();
             return self.candidates(&before, from, found);
         }
-        if command.takes != Takes::Nothing {
-            self.effects.push(Effect::Complete { takes: command.takes, before, from, word });
+        let flag = before[..from].split_whitespace().next_back().and_then(taken_by);
+        let takes = flag.unwrap_or(command.takes);
+        if takes != Takes::Nothing {
+            self.ask_for(takes, before, from);
         }
+    }
+
+    /// Asks those who know. Paths are those of the agent, which does not work where we are.
+    fn ask_for(&mut self, takes: Takes, before: String, from: usize) {
+        let word = before[from..].to_owned();
+        let within = self.summary.as_ref().map(|summary| summary.entry.cwd.to_string());
+        self.effects.push(Effect::Complete { takes, before, from, word, within });
     }
 
     /// Those who know have answered. What was typed since then has other completions.

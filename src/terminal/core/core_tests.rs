@@ -7,6 +7,10 @@ use crate::event::What;
 use crate::limits::CONFIRM_ID_HEX;
 use crate::terminal::choose::Size;
 
+#[path = "elsewhere_tests.rs"]
+mod elsewhere_tests;
+
+const ALERT: &str = "⚠ Ctrl-Y: exec waits for a confirmation";
 const SIZE: Size = Size { columns: 80, rows: 24 };
 
 /// A terminal that was told things, and all that it printed and did since.
@@ -15,6 +19,7 @@ struct Stage {
     now: Duration,
     printed: Vec<String>,
     done: Vec<Effect>,
+    remembered: Vec<String>,
 }
 
 fn agent(name: &str) -> AgentId {
@@ -35,6 +40,7 @@ fn attached(name: &str) -> Input {
         cursor: 7,
         messages: Vec::new(),
         total: 0,
+        missed: 0,
         summary: None,
         confirmations: Vec::new(),
     }))
@@ -44,7 +50,13 @@ impl Stage {
     fn with(name: &str) -> Self {
         let mut core = Core::new(SIZE.columns, SIZE.rows, Feed::Short);
         core.begin(agent(name), Attach::IfThere);
-        let mut stage = Self { core, now: Duration::ZERO, printed: Vec::new(), done: Vec::new() };
+        let mut stage = Self {
+            core,
+            now: Duration::ZERO,
+            printed: Vec::new(),
+            done: Vec::new(),
+            remembered: Vec::new(),
+        };
         stage.on(attached(name));
         stage.forget();
         stage
@@ -55,6 +67,7 @@ impl Stage {
         for effect in self.core.on(self.now, input) {
             match effect {
                 Effect::Print(lines) => self.printed.extend(lines.iter().map(Line::text)),
+                Effect::Remember(text) => self.remembered.push(text),
                 effect => self.done.push(effect),
             }
         }
@@ -198,11 +211,20 @@ fn a_question_of_others_waits_until_nothing_is_typed() {
     stage.types("x");
     stage.started("r9", "do it", "rpc");
     stage.asks("r9");
-    assert!(stage.foot().contains("⚠ exec waits"), "{}", stage.foot());
+    assert!(stage.foot().contains(ALERT), "{}", stage.foot());
     stage.on(Input::Key(Key::Backspace));
     assert!(stage.foot().contains("exec needs a confirmation"), "{}", stage.foot());
-    stage.types("y");
-    assert!(stage.foot().contains("⚠ exec waits"), "{}", stage.foot());
+    // Whoever was about to type a number has not answered.
+    stage.types("1");
+    assert_eq!(stage.done, []);
+    assert!(stage.foot().contains(ALERT), "{}", stage.foot());
+    // It can be answered all the same.
+    stage.on(Input::Key(Key::Control('y')));
+    stage.now += Duration::from_secs(1);
+    stage.types("2");
+    let (agent, confirm_id) = (agent("scout"), confirm_id());
+    assert_eq!(stage.done, [Effect::Confirm { agent, confirm_id, decision: Choice::Deny }]);
+    assert!(stage.foot().contains("› 1"), "{}", stage.foot());
 }
 
 #[test]
@@ -313,6 +335,30 @@ fn commands_are_completed_and_near_ones_are_meant() {
 }
 
 #[test]
+fn arguments_are_completed_with_what_they_are() {
+    let mut stage = Stage::with("scout");
+    for (typed, wanted) in [
+        ("/agent sc", Some((Takes::Agent, "sc"))),
+        ("/create sc", None),
+        ("/create sc --preset tr", Some((Takes::Preset, "tr"))),
+        ("/create sc --system-prompt tr", None),
+        ("/cwd /t", Some((Takes::Path, "/t"))),
+        ("see src/l", Some((Takes::Path, "src/l"))),
+        ("see nothing", None),
+    ] {
+        stage.forget();
+        stage.types(typed);
+        stage.on(Input::Key(Key::Tab));
+        let asked = stage.done.iter().map(|done| match done {
+            Effect::Complete { takes, word, .. } => (*takes, word.as_str()),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), Vec::from_iter(wanted), "{typed}");
+        stage.on(Input::Key(Key::Control('u')));
+    }
+}
+
+#[test]
 fn nothing_of_an_agent_is_shown_after_another_was_chosen() {
     let mut stage = Stage::with("scout");
     stage.sends("Hello", "r1");
@@ -327,4 +373,54 @@ fn nothing_of_an_agent_is_shown_after_another_was_chosen() {
     // What comes late of the attempt before is nobody's.
     stage.on(attached("scout"));
     assert_eq!(stage.foot(), "› \nlooking for lead");
+}
+
+#[test]
+fn what_is_typed_is_kept_and_what_was_typed_comes_back() {
+    let mut stage = Stage::with("scout");
+    stage.types("Hello\n");
+    stage.types(" secret\n");
+    assert_eq!(stage.remembered, ["Hello"]);
+    stage.on(Input::Recalled(vec!["older".to_owned(), "old".to_owned()]));
+    for text in [" secret", "Hello", "old", "older", "older"] {
+        stage.on(Input::Key(Key::Up));
+        assert_eq!(stage.core.editor.text(), text);
+    }
+    for _ in 0..2 {
+        stage.on(Input::Kept(Some("the disk is full".to_owned())));
+    }
+    assert_eq!(stage.printed, ["✗ what is typed here is not kept: the disk is full"]);
+}
+
+#[test]
+fn what_was_said_before_is_shown_with_as_much_as_is_wanted() {
+    let messages = json!([
+        {"index": 4, "role": "user", "content": "Look", "meta": {"source": "rpc"}},
+        {"index": 5, "role": "assistant", "content": "",
+            "tool_calls": [{"id": "1", "name": "echo", "arguments": {"a": 1}}]},
+        {"index": 6, "role": "tool", "content": "1", "tool_call_id": "1"},
+        {"index": 7, "role": "assistant", "content": "Done."},
+    ]);
+    for (feed, expected) in [
+        (Feed::Short, &["", "rpc › Look", "  → echo {\"a\":1}", "  ← 1", "Done."][..]),
+        (Feed::Off, &["", "rpc › Look", "Done."]),
+    ] {
+        let mut stage = Stage::with("scout");
+        stage.core.feed = feed;
+        stage.core.attach(agent("scout"), Attach::Bring);
+        stage.on(Input::Attached(Box::new(Attached {
+            agent: agent("scout"),
+            cursor: 7,
+            messages: serde_json::from_value(messages.clone()).unwrap(),
+            total: 8,
+            missed: 2,
+            summary: None,
+            confirmations: Vec::new(),
+        })));
+        let (first, rest) = stage.printed.split_at(3);
+        assert_eq!(first, ["", "── scout ──", "… 4 earlier messages: nexus3 rpc messages scout"]);
+        let (said, last) = rest.split_at(rest.len() - 1);
+        assert_eq!(said, expected);
+        assert_eq!(last, ["… up to 2 that came meanwhile are not here: nexus3 rpc messages scout"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::asking::Asked;
+use super::asking::decided;
 use super::said::message;
 use super::turn::{Doing, Running, Turn, seconds, took};
 use super::{Core, Effect, Feed};
@@ -30,6 +30,9 @@ impl Core {
                 self.note(Tone::Bad, &format!("(events {from} to {to} are not kept)"));
             }
             (What::ServerStopping {}, _) => self.lost("it stops"),
+            (What::ConfirmationRequested { .. }, Some(request)) => {
+                self.asks_by(event.agent_id.as_ref(), request, &event.what);
+            }
             (what, Some(request)) => self.of_a_turn(request, at, what),
             // That it was created shows by its being there.
             (_, None) => {}
@@ -41,6 +44,7 @@ impl Core {
             && self.agent.as_ref() == Some(before)
         {
             self.agent = Some(now.clone());
+            self.renamed(before, now);
             self.note(Tone::Dim, &format!("{before} is {now} from now on"));
         }
         self.effects.extend(self.agent.clone().map(Effect::Refresh));
@@ -61,19 +65,11 @@ impl Core {
                 self.print(lines);
                 self.turn = Some(Turn::new(request.clone(), self.now, at));
             }
-            What::ConfirmationRequested { .. } => {
-                let asked = Asked::of_event(request, what, &self.own);
-                let known = |id| self.asked.iter().any(|asked| asked.confirm_id == id);
-                let asked = asked.filter(|asked| !known(asked.confirm_id.clone()));
-                self.asked.extend(asked);
-            }
             What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
-                self.asked.retain(|asked| asked.confirm_id != *confirm_id);
-                self.drop_question(confirm_id);
-                let why = reason.as_ref().map(|reason| format!(", {reason}"));
-                let told =
-                    format!("  ? {} by {resolved_by}{}", decision.name(), why.unwrap_or_default());
-                self.note(if decision.allows() { Tone::Good } else { Tone::Bad }, &told);
+                self.settled(confirm_id);
+                let told = decided(*decision, resolved_by, reason.as_deref());
+                let tone = if decision.allows() { Tone::Good } else { Tone::Bad };
+                self.note(tone, &format!("  ? {told}"));
             }
             What::Compacted { tokens_before, tokens_after } => {
                 self.note(
@@ -187,12 +183,8 @@ impl Core {
         let waiting = self.sending.values().find(|it| it.request.as_ref() == Some(request));
         let waiting = waiting.map(|sending| sending.content.clone());
         self.sending.retain(|_, sending| sending.request.as_ref() != Some(request));
-        self.own.remove(request);
-        let over = self.asked.iter().filter(|asked| asked.request == *request);
-        for confirm_id in over.map(|asked| asked.confirm_id.clone()).collect::<Vec<_>>() {
-            self.drop_question(&confirm_id);
-        }
-        self.asked.retain(|asked| asked.request != *request);
+        self.own.retain(|own| own != request);
+        self.withdraw(|asked| asked.request == *request);
         let shown = self.turn.as_ref().is_some_and(|turn| turn.request == *request);
         if let Some(content) = waiting {
             // It never began, so nobody has seen it yet.

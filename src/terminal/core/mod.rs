@@ -3,16 +3,19 @@
 
 mod asking;
 mod complete;
+mod elsewhere;
 mod events;
 mod foot;
 mod said;
 mod turn;
 mod typed;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use self::asking::{Asked, Question};
+use self::elsewhere::Elsewhere;
+pub use self::elsewhere::WANTED;
 use self::turn::Turn;
 use super::editor::Editor;
 use super::key::Key;
@@ -22,7 +25,7 @@ pub use super::screen::Foot;
 use crate::choice::Choice;
 use crate::event::{Event, Seq};
 use crate::id::{AgentId, ConfirmId, RequestId};
-use crate::limits::terminal::LEAVE_WITHIN;
+use crate::limits::terminal::{LEAVE_WITHIN, OWN_KEPT_MAX};
 use crate::rpc::method::{AgentSummary, ConfirmationEntry, NumberedMessage};
 use crate::terminal::commands::{Command, Takes};
 
@@ -51,6 +54,19 @@ pub enum Input {
     Tick,
     /// Of the agent that is followed.
     Event(Box<Event>),
+    /// Of any agent: what has to be known of those that are not followed.
+    Elsewhere(Box<Event>),
+    /// What waits for an answer anywhere, and the event after which everything is still to come.
+    Surveyed {
+        cursor: Seq,
+        waiting: Vec<(AgentId, ConfirmationEntry)>,
+    },
+    /// Nothing is told of other agents (any more).
+    Unwatched(Option<String>),
+    /// What was typed before, from the oldest.
+    Recalled(Vec<String>),
+    /// What was typed is kept, or cannot be.
+    Kept(Option<String>),
     Attached(Box<Attached>),
     /// It is not there, and may be brought back.
     NotThere {
@@ -102,6 +118,8 @@ pub struct Attached {
     /// What was said last, and how much there is in all.
     pub messages: Vec<NumberedMessage>,
     pub total: usize,
+    /// How many came while it was looked, and may not be shown.
+    pub missed: usize,
     pub summary: Option<AgentSummary>,
     pub confirmations: Vec<ConfirmationEntry>,
 }
@@ -118,6 +136,10 @@ pub enum Effect {
     },
     /// Follow nobody.
     Leave,
+    /// Look what waits for an answer anywhere, and hear of all that will.
+    Survey,
+    /// Keep what was typed, for another time.
+    Remember(String),
     Create(AgentId),
     Send {
         agent: AgentId,
@@ -144,6 +166,8 @@ pub enum Effect {
         before: String,
         from: usize,
         word: String,
+        /// Where relative paths begin.
+        within: Option<String>,
     },
     ClearScreen,
     Quit,
@@ -188,12 +212,16 @@ pub struct Core {
     /// Messages that were typed here and did not begin yet, by number.
     sending: BTreeMap<u64, Sending>,
     next_number: u64,
-    own: BTreeSet<RequestId>,
+    /// Turns that were asked for here, from the oldest.
+    own: VecDeque<RequestId>,
+    elsewhere: Elsewhere,
     asked: VecDeque<Asked>,
     question: Option<(Question, Menu)>,
     editor: Editor,
     candidates: Vec<String>,
     hint: Option<String>,
+    /// Whether it was told that what is typed cannot be kept.
+    unkept: bool,
     /// When Ctrl-C was pressed for the first time.
     leaving: Option<Duration>,
     /// Whether anything was printed, so that what follows keeps a distance.
@@ -224,12 +252,14 @@ impl Core {
             doubted: None,
             sending: BTreeMap::new(),
             next_number: 1,
-            own: BTreeSet::new(),
+            own: VecDeque::new(),
+            elsewhere: Elsewhere::default(),
             asked: VecDeque::new(),
             question: None,
             editor: Editor::default(),
             candidates: Vec::new(),
             hint: None,
+            unkept: false,
             leaving: None,
             printed: false,
             effects: Vec::new(),
@@ -255,6 +285,11 @@ impl Core {
             Input::Resized { columns, rows } => (self.columns, self.rows) = (columns, rows),
             Input::Tick => {}
             Input::Event(event) => self.event(&event),
+            Input::Elsewhere(event) => self.elsewhere(&event),
+            Input::Surveyed { waiting, .. } => self.surveyed(waiting),
+            Input::Unwatched(why) => self.unwatched(why),
+            Input::Recalled(typed) => self.editor.recall_all(typed),
+            Input::Kept(error) => self.kept(error),
             Input::Attached(attached) => self.attached(*attached),
             Input::NotThere { agent, restorable } => self.offer(agent, restorable),
             Input::Lost(why) => self.lost(&why),
@@ -270,7 +305,10 @@ impl Core {
             Input::Named { number, request } => {
                 if let Some(sending) = self.sending.get_mut(&number) {
                     sending.request = Some(request.clone());
-                    self.own.insert(request);
+                    if self.own.len() == OWN_KEPT_MAX {
+                        self.own.pop_front();
+                    }
+                    self.own.push_back(request);
                 }
             }
             Input::NotSent { number, error } => self.not_sent(number, &error),
@@ -325,7 +363,7 @@ impl Core {
         self.effects.push(Effect::Attach { agent, how });
     }
 
-    /// Ends all that belongs to the agent of before: its stream, its turn, its questions.
+    /// Ends all that belongs to the agent of before: its stream and its turn.
     fn forget_agent(&mut self) {
         if self.agent.take().is_some() {
             self.effects.push(Effect::Leave);
@@ -333,8 +371,11 @@ impl Core {
         self.end_turn();
         self.summary = None;
         self.sending.clear();
-        self.asked.clear();
         self.question = None;
+        // Its questions wait on: they are those of somebody else now.
+        if !self.elsewhere.is_heard() {
+            self.asked.clear();
+        }
     }
 
     fn attached(&mut self, attached: Attached) {
@@ -350,8 +391,9 @@ impl Core {
             self.summary = Some(summary);
         }
         for entry in attached.confirmations {
-            self.asked.push_back(Asked::of_entry(entry, &self.own));
+            self.asks(Asked::of_entry(&attached.agent, entry));
         }
+        self.survey();
     }
 
     fn refreshed(&mut self, summary: AgentSummary) {

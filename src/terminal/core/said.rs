@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Attached, Core};
+use super::{Attached, Core, Feed};
 use crate::limits::terminal::MESSAGE_LINES_ON_ATTACH;
 use crate::message::Message;
 use crate::terminal::line::{Line, Tone};
@@ -24,7 +24,7 @@ impl Core {
         }
         let mut lines: Vec<Line> = Vec::new();
         for numbered in &attached.messages {
-            let mut said = lines_of(&numbered.message);
+            let mut said = lines_of(&numbered.message, self.feed);
             if said.len() > MESSAGE_LINES_ON_ATTACH {
                 let more = said.len() - MESSAGE_LINES_ON_ATTACH;
                 said.truncate(MESSAGE_LINES_ON_ATTACH);
@@ -33,6 +33,10 @@ impl Core {
             lines.extend(said);
         }
         self.print(lines);
+        if attached.missed > 0 {
+            let told = format!("… up to {} that came meanwhile are not here", attached.missed);
+            self.note(Tone::Dim, &format!("{told}: nexus3 rpc messages {agent}"));
+        }
     }
 }
 
@@ -48,7 +52,7 @@ pub fn message(from: Option<&str>, content: &str) -> Vec<Line> {
     lines
 }
 
-fn lines_of(message: &Message) -> Vec<Line> {
+fn lines_of(message: &Message, feed: Feed) -> Vec<Line> {
     match message {
         Message::User { content, meta } => {
             let other = meta.as_ref().map(|meta| {
@@ -61,7 +65,8 @@ fn lines_of(message: &Message) -> Vec<Line> {
             let mut markdown = Markdown::default();
             let mut lines = markdown.push(content);
             lines.extend(markdown.finish());
-            lines.extend(tool_calls.iter().map(|call| {
+            let calls = if feed == Feed::Off { &[] } else { tool_calls.as_slice() };
+            lines.extend(calls.iter().map(|call| {
                 let arguments = match &call.arguments {
                     Value::String(raw) => raw.clone(),
                     arguments => arguments.to_string(),
@@ -70,6 +75,7 @@ fn lines_of(message: &Message) -> Vec<Line> {
             }));
             lines
         }
+        Message::Tool { .. } if feed == Feed::Off => Vec::new(),
         Message::Tool { content, .. } => {
             let first = content.trim_start().lines().next().unwrap_or_default();
             vec![Line::of(Tone::Dim, &format!("  ← {first}")).cut(200)]

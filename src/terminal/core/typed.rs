@@ -3,6 +3,7 @@
 use super::{Attach, Core, Effect, Sending};
 use crate::id::AgentId;
 use crate::terminal::commands::{COMMANDS, Command, Does, Typed, read};
+use crate::terminal::history::is_kept;
 use crate::terminal::key::Key;
 use crate::terminal::line::{Line, Tone};
 
@@ -20,6 +21,7 @@ impl Core {
             Key::Escape => self.escape(),
             Key::Control('d') if self.editor.is_empty() => self.effects.push(Effect::Quit),
             Key::Control('l') => self.effects.push(Effect::ClearScreen),
+            Key::Control('y') => self.look_at_alert(),
             Key::Tab => return self.complete(),
             Key::Enter if self.editor.before_cursor().ends_with('\\') => {
                 self.editor.on(Key::Backspace);
@@ -62,6 +64,7 @@ impl Core {
 
     fn enter(&mut self) {
         let text = self.editor.take();
+        self.remember(&text);
         match read(&text) {
             Typed::Nothing => {}
             Typed::Message(content) => self.send(content),
@@ -71,6 +74,21 @@ impl Core {
                 let meant = meant.unwrap_or_else(|| "; see /help".to_owned());
                 self.error(&format!("there is no command /{word}{meant}"));
             }
+        }
+    }
+
+    /// Another terminal, later, has what was typed here too.
+    fn remember(&mut self, text: &str) {
+        if is_kept(text) {
+            self.effects.push(Effect::Remember(text.to_owned()));
+        }
+    }
+
+    /// A disk that takes nothing is told of once.
+    pub(super) fn kept(&mut self, error: Option<String>) {
+        if let Some(error) = error.filter(|_| !self.unkept) {
+            self.unkept = true;
+            self.error(&format!("what is typed here is not kept: {error}"));
         }
     }
 
@@ -158,8 +176,10 @@ impl Core {
             return self.error(&format!("there is no command /{}", wanted.unwrap_or_default()));
         }
         if wanted.is_none() {
-            let keys = "Esc cancels the turn · Ctrl-C twice or Ctrl-D leaves · Alt-Enter or \\ Enter: \
-                a new line · Tab completes · //text: a message that begins with a slash";
+            let keys = "Esc cancels the turn · Ctrl-Y asks what waits for a confirmation · Ctrl-C twice \
+                or Ctrl-D leaves · Alt-Enter or \\ Enter: a new line · Tab completes · Up and Down: what \
+                was typed before, but for what begins with a space · //text: a message that begins \
+                with a slash";
             lines.push(Line::of(Tone::Dim, keys).hanging(4));
         }
         self.print(lines);

@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Lost, Server};
-use super::result;
 use super::session::{Session, quoted};
-use crate::limits::{MCP_CLOSE_MAX, MCP_PROGRESS_CHARS_MAX};
+use super::{http, result};
+use crate::limits::{MCP_CLOSE_MAX, MCP_PROGRESS_CHARS_MAX, MCP_START_MAX};
 use crate::tool::{Progress, Tell, ToolOutput, WITHDRAWN};
 use crate::world::HttpFault;
 
@@ -29,21 +29,63 @@ pub(super) async fn call(
     ends: Ends,
     tell: Tell,
 ) -> ToolOutput {
-    let session = server.session().map_err(|why| not_there(server, &why))?;
     let params = CallToolRequestParams::new(tool).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let sending = session.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-    let handle = tokio::select! {
-        biased;
-        () = session.ended.cancelled() => return Err(lost(server)),
-        () = ends.unwanted.cancelled() => return Err(String::new()),
-        handle = sending => handle,
+    let session = server.session().map_err(|why| not_there(server, &why))?;
+    let first = ask(server, &session, request.clone(), (&ends, &tell)).await;
+    let output = if let Ok(output) = first {
+        output
+    } else {
+        let next = next_session(server, &session, &ends).await?;
+        let again = ask(server, &next, request, (&ends, &tell)).await;
+        let over = |SessionOver| Err(not_there(server, &Lost::SessionOver.to_string()));
+        again.unwrap_or_else(over)
     };
-    let Ok(handle) = handle else { return Err(over(server, &session).await) };
-    let output = wait(server, &session, handle, &ends, &tell).await;
     match output {
         Ok(text) => Ok(server.config.hide(&text)),
         Err(text) => Err(server.config.hide(&text)),
+    }
+}
+
+/// The server did not look at the call, since it does not know the session that it was made in: so it
+/// had no effect, and may be made again in another one.
+struct SessionOver;
+
+/// Makes a call in one session.
+async fn ask(
+    server: &Server,
+    session: &Arc<Session>,
+    request: ClientRequest,
+    (ends, tell): (&Ends, &Tell),
+) -> Result<ToolOutput, SessionOver> {
+    let sending = session.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+    let handle = tokio::select! {
+        biased;
+        () = session.ended.cancelled() => return Ok(Err(lost(server))),
+        () = ends.unwanted.cancelled() => return Ok(Err(String::new())),
+        handle = sending => handle,
+    };
+    match handle {
+        Ok(handle) => wait(server, session, handle, (ends, tell)).await,
+        Err(_) => Ok(Err(over(server, session).await)),
+    }
+}
+
+/// Has a session given up that the server does not know any more, and waits for the next.
+async fn next_session(
+    server: &Server,
+    before: &Arc<Session>,
+    ends: &Ends,
+) -> Result<Arc<Session>, String> {
+    before.doubt(Lost::SessionOver);
+    tokio::select! {
+        biased;
+        () = ends.unwanted.cancelled() => Err(String::new()),
+        () = ends.withdrawn.cancelled() => Err(WITHDRAWN.to_owned()),
+        renewed = timeout(MCP_START_MAX, server.renewed(before)) => match renewed {
+            Ok(renewed) => renewed.map_err(|why| not_there(server, &why)),
+            Err(_) => Err(not_there(server, &Lost::SessionOver.to_string())),
+        },
     }
 }
 
@@ -51,9 +93,8 @@ async fn wait(
     server: &Server,
     session: &Arc<Session>,
     mut handle: RequestHandle<RoleClient>,
-    ends: &Ends,
-    tell: &Tell,
-) -> ToolOutput {
+    (ends, tell): (&Ends, &Tell),
+) -> Result<ToolOutput, SessionOver> {
     let mut news = session.routes.open(&handle.progress_token);
     let answer = loop {
         tokio::select! {
@@ -67,16 +108,16 @@ async fn wait(
             answer = &mut handle.rx => break answer,
             () = ends.unwanted.cancelled() => {
                 call_off(handle, "nobody waits for it any more").await;
-                return Err(String::new());
+                return Ok(Err(String::new()));
             }
             () = ends.withdrawn.cancelled() => {
                 call_off(handle, "its caller may not do it any more").await;
-                return Err(WITHDRAWN.to_owned());
+                return Ok(Err(WITHDRAWN.to_owned()));
             }
-            () = session.ended.cancelled() => return Err(lost(server)),
+            () = session.ended.cancelled() => return Ok(Err(lost(server))),
         }
     };
-    match answer {
+    Ok(match answer {
         Ok(Ok(ServerResult::CallToolResult(given))) => result::output(&given),
         Ok(Ok(ServerResult::InputRequiredResult(_))) => {
             Err("The tool asks for input from a person, which agents cannot give.".to_owned())
@@ -88,15 +129,18 @@ async fn wait(
             let (code, said) = (error.code.0, quoted(&error.message));
             Err(format!("The MCP server refused the call ({code}): {said}"))
         }
-        Ok(Err(ServiceError::TransportSend(_))) => {
-            let why = server.because();
-            if why == Lost::Unreachable(HttpFault::Connect) {
-                session.doubt.notify_one();
+        Ok(Err(ServiceError::TransportSend(error))) => match http::trouble(&*error.error) {
+            Some(Lost::SessionOver) => return Err(SessionOver),
+            Some(why @ Lost::Unreachable(HttpFault::Connect | HttpFault::Forbidden)) => {
+                session.doubt(why.clone());
+                Err(not_there(server, &why.to_string()))
             }
-            Err(unknown(server, &why.to_string()))
-        }
+            Some(_) | None => Err(unknown(server, &server.because().to_string())),
+        },
+        // Over HTTP each answer has a stream of its own, whose end is not that of the others.
+        Ok(Err(ServiceError::TransportClosed)) if server.config.is_http() => Err(lost(server)),
         Ok(Err(_)) | Err(_) => Err(over(server, session).await),
-    }
+    })
 }
 
 /// Tells the server, if it still listens.

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::ear::{Ear, End};
 use super::offered::{Offer, Offered};
 use super::session::Session;
 use super::tail::Tail;
@@ -22,6 +23,7 @@ use crate::limits::{
     MCP_STEADY_AFTER, MCP_UNASKED_PER_SECOND_MAX,
 };
 use crate::message::ToolDefinition;
+use crate::reach::redirect::NoRedirect;
 use crate::tool::Tool;
 use crate::world::{Chance, Exit, HttpFault, Use};
 
@@ -60,6 +62,10 @@ pub(super) enum Lost {
     Unreachable(HttpFault),
     #[error("it answers with HTTP {status}{}", hint(*status))]
     Status { status: u16 },
+    #[error("it sends requests elsewhere {0}")]
+    Moved(NoRedirect),
+    #[error("it no longer knows our session")]
+    SessionOver,
 }
 
 /// How an attempt ended.
@@ -77,9 +83,10 @@ pub(super) enum Opening {
     Earlier,
 }
 
-/// Whom a server tells that it offers something else.
+/// Whom a server tells that it offers something else, and who hears what is said with it.
 pub(super) struct Told {
     pub(super) generation: Arc<AtomicU64>,
+    pub(super) ear: Option<Arc<dyn Ear>>,
 }
 
 enum State {
@@ -201,6 +208,24 @@ impl Server {
         }
     }
 
+    /// The connection that comes after another one, once it is there; why there is none where it will not
+    /// come by itself.
+    pub(super) async fn renewed(&self, before: &Arc<Session>) -> Result<Arc<Session>, String> {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match self.state.load().as_ref() {
+                State::Connected(session) if !Arc::ptr_eq(session, before) => {
+                    return Ok(Arc::clone(session));
+                }
+                State::Disconnected => return Err("it was disconnected".to_owned()),
+                State::Connected(_) | State::Connecting | State::Failed(_) => {}
+            }
+            changed.await;
+        }
+    }
+
     /// Has the next attempt made now.
     pub(super) fn try_now(&self) {
         if self.status() == Status::Failed {
@@ -212,6 +237,10 @@ impl Server {
     /// Why nothing came back: what went wrong on the way, or else that it hung up.
     pub(super) fn because(&self) -> Lost {
         self.trouble.swap(None).map_or(Lost::Closed, |trouble| Lost::clone(&trouble))
+    }
+
+    pub(super) fn ear(&self) -> Option<&Arc<dyn Ear>> {
+        self.told.ear.as_ref()
     }
 
     pub(super) fn ask_to_stop(&self) {
@@ -264,13 +293,24 @@ pub(super) async fn supervise(server: Arc<Server>, ground: Arc<Ground>) {
     while !server.stop.is_cancelled() {
         server.set(State::Connecting);
         let began = Instant::now();
+        if let Some(ear) = server.ear() {
+            ear.begins(&server.name, &server.config, server.origin);
+        }
         let why = match &server.config {
             McpServer::Stdio { .. } => stdio::live(&server, &ground, opening).await,
             McpServer::Http { .. } => http::live(&server, &ground, opening).await,
         };
+        if let Some(ear) = server.ear() {
+            let end = match &why {
+                Why::Stopped => End::Ours,
+                Why::Lost(lost) => End::of(lost),
+            };
+            ear.ended(&server.name, end);
+        }
         let Why::Lost(lost) = why else { break };
         let was_connected = matches!(server.state.load().as_ref(), State::Connected(_));
         tracing::warn!(server = server.name, "an MCP server is lost: {}", server.shown(&lost));
+        let is_over = lost == Lost::SessionOver;
         server.set(State::Failed(lost));
         if was_connected && began.elapsed() >= MCP_STEADY_AFTER {
             failures = 0;
@@ -280,6 +320,10 @@ pub(super) async fn supervise(server: Arc<Server>, ground: Arc<Ground>) {
             (false, Opening::Newest) => Opening::Earlier,
             (false, Opening::Earlier) => Opening::Newest,
         };
+        if is_over && was_connected && began.elapsed() >= MCP_RETRY_FIRST {
+            // It is there and wants nothing but another session: nobody has to wait for that.
+            continue;
+        }
         let pause = pause(ground.chance.as_ref(), failures);
         failures += 1;
         tokio::select! {
@@ -308,6 +352,7 @@ fn ended(exit: Exit) -> String {
 
 fn hint(status: u16) -> &'static str {
     match status {
+        301..=303 => ": it has moved, and its `url` must say where to",
         401 | 403 => ": its `headers` must say who asks",
         404 | 405 => ": it may speak the older HTTP+SSE transport, which is not supported",
         _ => "",

@@ -1,6 +1,6 @@
 //! A server that is reached by streamable HTTP, through the http seam. What it may be asked at all is
-//! the network rule's to say, which the seam holds to; redirects are not followed, so that they
-//! cannot lead around it.
+//! the network rule's to say, which the seam holds to, for every address that a server sends us on to.
+//! When a session is over, or nobody answers any more, the conversation is told.
 
 #![expect(
     clippy::disallowed_types,
@@ -9,34 +9,37 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::error::Error;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
-use futures_util::{Stream, StreamExt};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
-use tokio::sync::mpsc;
+use sse_stream::Sse;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use super::Ground;
 use super::connection::{Lost, Opening, Server, Why};
-use super::session::talk;
+use super::events::{Ties, events};
+use super::session::{Ears, talk};
 use crate::config::McpServer;
 use crate::limits::{
-    MCP_CLOSE_MAX, MCP_HTTP_HEAD_MAX, MCP_HTTP_SILENCE_MAX, MCP_MESSAGE_BYTES_MAX,
+    MCP_CLOSE_MAX, MCP_HTTP_HEAD_MAX, MCP_MESSAGE_BYTES_MAX, MCP_RETRY_FIRST, MCP_RETRY_MAX,
 };
-use crate::world::{Http, HttpBody, HttpError, HttpFault, HttpResponse};
+use crate::reach::redirect;
+use crate::world::{Connection, Http, HttpBody, HttpError, HttpFault, HttpResponse};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -56,25 +59,45 @@ pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening
         Some((name, value))
     };
     let (held, mut released) = mpsc::channel(1);
+    let ears = Ears::new();
     let client = Client {
         http: Arc::clone(&ground.http),
         headers: Arc::new(headers.iter().filter_map(header).collect()),
         server: Arc::clone(server),
-        held,
+        changed: Arc::clone(&ears.listener.changed),
+        has_stream: Arc::default(),
+        ties: Ties::new(ears.doubts.clone(), held),
     };
+    // However this ends: the library's tasks wait for answers that may never come.
+    let over = client.ties.over.clone().drop_guard();
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.to_string());
     config.max_sse_event_size = MCP_MESSAGE_BYTES_MAX;
     // A new session is a new conversation, with other tools perhaps: we begin it ourselves.
     config.reinit_on_expired_session = false;
+    let mut retries = ExponentialBackoff::default();
+    (retries.base_duration, retries.max_delay) = (MCP_RETRY_FIRST, Some(MCP_RETRY_MAX));
+    config.retry_config = Arc::new(retries);
     let transport = StreamableHttpClientTransport::with_client(client, config);
-    let why = talk(server, transport, opening).await;
-    // The library's tasks end by themselves once nobody wants them; until then they hold connections.
+    let why = talk(server, transport, opening, ears).await;
+    drop(over);
+    // They hold connections until they are gone.
     let _ = timeout(MCP_CLOSE_MAX, released.recv()).await;
     why
 }
 
+/// What went wrong with a request, as far as its error says.
+pub(super) fn trouble(error: &(dyn Error + 'static)) -> Option<Lost> {
+    match error.downcast_ref::<Failure>()? {
+        StreamableHttpError::SessionExpired => Some(Lost::SessionOver),
+        // What is broken for other reasons is noted beside it.
+        StreamableHttpError::Client(HttpError { fault: HttpFault::Broken, .. }) => None,
+        StreamableHttpError::Client(error) => Some(Lost::Unreachable(error.fault)),
+        _ => None,
+    }
+}
+
 /// Held by everything that may have a connection open.
-type Held = mpsc::Sender<Infallible>;
+pub(super) type Held = mpsc::Sender<Infallible>;
 
 #[derive(Clone)]
 struct Client {
@@ -82,16 +105,29 @@ struct Client {
     /// Those of the configuration.
     headers: Arc<HeaderMap>,
     server: Arc<Server>,
-    held: Held,
+    /// The tools may be others.
+    changed: Arc<Notify>,
+    /// There was a stream of news once.
+    has_stream: Arc<AtomicBool>,
+    ties: Ties,
+}
+
+/// Whether a request may be sent again when a connection turns out to be none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Yes,
+    /// It may have an effect.
+    No,
 }
 
 impl Client {
+    /// Sends a request to where it is answered.
     async fn send(
         &self,
         method: Method,
         uri: &str,
         (headers, given): (HeaderMap, HashMap<HeaderName, HeaderValue>),
-        body: Bytes,
+        (body, again): (Bytes, Again),
     ) -> Result<HttpResponse, Failure> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
@@ -102,13 +138,42 @@ impl Client {
         request.headers_mut().extend(self.headers.as_ref().clone());
         request.headers_mut().extend(given.into_values());
         request.headers_mut().extend(headers);
-        let fault = match timeout(MCP_HTTP_HEAD_MAX, self.http.send(request)).await {
-            Ok(Ok(response)) => return Ok(response),
-            Ok(Err(error)) => error.fault,
-            Err(_) => HttpFault::Reset,
-        };
-        self.note(Lost::Unreachable(fault));
-        Err(failed(fault))
+        let is_encrypted = |uri: &Uri| uri.scheme_str() == Some("https");
+        let must_be = is_encrypted(request.uri());
+        let mut followed = 0;
+        loop {
+            let response = self.exchange(&request, again).await?;
+            if !redirect::is_one(response.status) {
+                return Ok(response);
+            }
+            let may_be_asked = |next: &Uri| is_encrypted(next) || !must_be;
+            request = redirect::follow(&request, &response.headers, followed, may_be_asked)
+                .map_err(|why| self.failed(Lost::Moved(why)))?;
+            followed += 1;
+        }
+    }
+
+    async fn exchange(
+        &self,
+        request: &Request<Bytes>,
+        again: Again,
+    ) -> Result<HttpResponse, Failure> {
+        let mut request = request.clone();
+        loop {
+            let sending = timeout(MCP_HTTP_HEAD_MAX, self.http.send(request.clone()));
+            let fault = match self.ties.over.run_until_cancelled(sending).await {
+                Some(Ok(Ok(response))) => return Ok(response),
+                Some(Ok(Err(error))) => error.fault,
+                Some(Err(_)) | None => HttpFault::Reset,
+            };
+            let is_first = Connection::of(&request) == Connection::Kept;
+            if fault == HttpFault::Stale && again == Again::Yes && is_first {
+                request.extensions_mut().insert(Connection::Fresh);
+                continue;
+            }
+            self.note(Lost::Unreachable(fault));
+            return Err(failed(fault));
+        }
     }
 
     fn failed(&self, lost: Lost) -> Failure {
@@ -139,7 +204,17 @@ impl StreamableHttpClient for Client {
         let has_session = session.is_some();
         put(&mut headers, SESSION, session.as_deref())?;
         let body = serde_json::to_vec(&message)?;
-        let response = self.send(Method::POST, &uri, (headers, given), body.into()).await?;
+        let again = match &message {
+            JsonRpcMessage::Request(asked) => match asked.request {
+                ClientRequest::CallToolRequest(_) => Again::No,
+                _ => Again::Yes,
+            },
+            JsonRpcMessage::Notification(_)
+            | JsonRpcMessage::Response(_)
+            | JsonRpcMessage::Error(_) => Again::Yes,
+        };
+        let sent = (body.into(), again);
+        let response = self.send(Method::POST, &uri, (headers, given), sent).await?;
         let status = response.status;
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -150,11 +225,11 @@ impl StreamableHttpClient for Client {
         let session = text(&response.headers, &SESSION).map(str::to_owned);
         let kind = text(&response.headers, &CONTENT_TYPE).unwrap_or_default();
         if status.is_success() && kind.starts_with(EVENTS) {
-            let events = events(response.body, self.held.clone());
-            return Ok(StreamableHttpPostResponse::Sse(events, session));
+            return Ok(StreamableHttpPostResponse::Sse(events(response.body, &self.ties), session));
         }
         let is_json = kind.starts_with(JSON);
-        let body = whole(response.body).await.map_err(|lost| self.failed(lost))?;
+        let body = self.ties.over.run_until_cancelled(whole(response.body)).await;
+        let body = body.unwrap_or(Err(Lost::Closed)).map_err(|lost| self.failed(lost))?;
         let said = if is_json { serde_json::from_slice(&body).ok() } else { None };
         match judge(status, &message, said).map_err(|lost| self.failed(lost))? {
             Some(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
@@ -172,7 +247,8 @@ impl StreamableHttpClient for Client {
         let mut headers = HeaderMap::new();
         put(&mut headers, SESSION, Some(&session))?;
         // A server need not let its sessions be ended.
-        self.send(Method::DELETE, &uri, (headers, given), Bytes::new()).await.map(drop)
+        let nothing = (Bytes::new(), Again::Yes);
+        self.send(Method::DELETE, &uri, (headers, given), nothing).await.map(drop)
     }
 
     async fn get_stream(
@@ -187,13 +263,41 @@ impl StreamableHttpClient for Client {
         headers.insert(ACCEPT, EVENTS_OR_JSON);
         put(&mut headers, SESSION, session.as_deref())?;
         put(&mut headers, LAST_EVENT, last_event.as_deref())?;
-        let response = self.send(Method::GET, &uri, (headers, given), Bytes::new()).await?;
+        let nothing = (Bytes::new(), Again::Yes);
+        let had_stream = self.has_stream.load(Ordering::Acquire);
+        let response = match self.send(Method::GET, &uri, (headers, given), nothing).await {
+            Ok(response) => response,
+            Err(StreamableHttpError::Client(error)) if error.fault == HttpFault::Connect => {
+                self.ties.doubt(Lost::Unreachable(HttpFault::Connect));
+                return Err(StreamableHttpError::Client(error));
+            }
+            // The library tries only those again that were there once.
+            Err(_) if !had_stream && last_event.is_none() => return Ok(stream::empty().boxed()),
+            Err(error) => return Err(error),
+        };
         let kind = text(&response.headers, &CONTENT_TYPE).unwrap_or_default();
-        if response.status.is_success() && kind.starts_with(EVENTS) {
-            return Ok(events(response.body, self.held.clone()));
+        match response.status {
+            status if status.is_success() && kind.starts_with(EVENTS) => {
+                if last_event.is_none() && self.has_stream.swap(true, Ordering::AcqRel) {
+                    // Nobody says what was told while there was none.
+                    self.changed.notify_one();
+                }
+                Ok(events(response.body, &self.ties))
+            }
+            StatusCode::NOT_FOUND if session.is_some() && (had_stream || last_event.is_some()) => {
+                self.ties.doubt(Lost::SessionOver);
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS => {
+                let is_first = !had_stream && last_event.is_none();
+                if is_first { Ok(stream::empty().boxed()) } else { Err(failed(HttpFault::Reset)) }
+            }
+            // Many have nothing to say that nobody asked for, and refuse in many ways.
+            _ => Err(StreamableHttpError::ServerDoesNotSupportSse),
         }
-        // Many have nothing to say that nobody asked for, and refuse in many ways.
-        Err(StreamableHttpError::ServerDoesNotSupportSse)
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -281,54 +385,4 @@ async fn whole(mut body: HttpBody) -> Result<Vec<u8>, Lost> {
         }
     }
     Ok(bytes)
-}
-
-fn events(body: HttpBody, held: Held) -> BoxStream<'static, Result<Sse, SseError>> {
-    let silence = Box::pin(silence());
-    let bounded = Bounded { body, since_end: 0, last: 0, silence, _held: held };
-    SseStream::from_bytes_stream(bounded).boxed()
-}
-
-/// A stream of events that ends with an error when one of them is too long, or nothing comes for long.
-struct Bounded {
-    body: HttpBody,
-    /// Bytes of the event that has not ended yet.
-    since_end: usize,
-    /// The byte before, to find the empty line that ends an event.
-    last: u8,
-    silence: Pin<Box<tokio::time::Sleep>>,
-    _held: Held,
-}
-
-fn silence() -> tokio::time::Sleep {
-    tokio::time::sleep(MCP_HTTP_SILENCE_MAX)
-}
-
-impl Stream for Bounded {
-    type Item = Result<Bytes, HttpError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let broken = || HttpError { fault: HttpFault::Broken, detail: String::new() };
-        let Poll::Ready(piece) = self.body.as_mut().poll_next(context) else {
-            return match self.silence.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(Some(Err(broken()))),
-                Poll::Pending => Poll::Pending,
-            };
-        };
-        self.silence.set(silence());
-        if let Some(Ok(bytes)) = &piece {
-            for byte in bytes {
-                let is_end = *byte == b'\n' && self.last == b'\n';
-                self.since_end = if is_end { 0 } else { self.since_end + 1 };
-                // The other byte that ends lines is as if it were not there.
-                if *byte != b'\r' {
-                    self.last = *byte;
-                }
-            }
-            if self.since_end > MCP_MESSAGE_BYTES_MAX {
-                return Poll::Ready(Some(Err(broken())));
-            }
-        }
-        Poll::Ready(piece)
-    }
 }

@@ -18,6 +18,8 @@
 
 mod call; // one call of one tool
 mod connection; // the task of a server
+mod ear; // who hears what is said
+mod events; // an answer over HTTP in pieces
 mod http; // over the http seam
 mod offered; // what a server has
 mod result; // what a call gave, as text
@@ -37,6 +39,7 @@ use tokio_util::task::TaskTracker;
 
 pub use connection::Status;
 use connection::{Server, Told};
+pub use ear::{Ear, End};
 use tool::tool;
 
 use super::Tool;
@@ -107,6 +110,10 @@ pub enum McpError {
     Unknown { name: String },
     #[error("there is an MCP server `{name}` already")]
     Exists { name: String },
+    #[error(
+        "the MCP server `{name}` is not this agent's own: connect to it under another name, with a `config`"
+    )]
+    NotItsOwn { name: String },
     #[error("there are {MCP_SERVERS_MAX} MCP servers already")]
     TooMany,
     #[error("the server is stopping")]
@@ -151,6 +158,7 @@ pub struct Servers {
     generation: Arc<AtomicU64>,
     workplaces: AtomicU64,
     running: TaskTracker,
+    ear: Option<Arc<dyn Ear>>,
 }
 
 impl std::fmt::Debug for Servers {
@@ -160,9 +168,10 @@ impl std::fmt::Debug for Servers {
 }
 
 impl Servers {
-    pub fn new(world: &World, reach: Reach, cwd: PathBuf) -> Self {
+    pub fn new(world: &World, reach: Reach, cwd: PathBuf, ear: Option<Arc<dyn Ear>>) -> Self {
+        let programs = ear.as_ref().map(|ear| ear.programs());
         let ground = Ground {
-            programs: Arc::clone(&world.programs),
+            programs: programs.unwrap_or_else(|| Arc::clone(&world.programs)),
             http: Arc::clone(&world.http).with(&HttpTerms { reach, ..HttpTerms::default() }),
             chance: Arc::clone(&world.chance),
             environment: programs::environment(world.environment.as_ref()),
@@ -174,6 +183,7 @@ impl Servers {
             generation: Arc::default(),
             workplaces: AtomicU64::new(0),
             running: TaskTracker::new(),
+            ear,
         }
     }
 
@@ -197,6 +207,9 @@ impl Servers {
         let server = match (known, config) {
             (Some(known), Some(_)) if known.status() != Status::Disconnected => {
                 return Err(McpError::Exists { name: name.to_owned() });
+            }
+            (Some(known), None) if owner != Owner::Everybody && known.owner != owner => {
+                return Err(McpError::NotItsOwn { name: name.to_owned() });
             }
             (Some(known), None) if known.status() == Status::Disconnected => {
                 self.launch(name, known.config.clone(), (known.owner, known.origin))
@@ -287,7 +300,7 @@ impl Servers {
         config: McpServer,
         (owner, origin): (Owner, Origin),
     ) -> Arc<Server> {
-        let told = Told { generation: Arc::clone(&self.generation) };
+        let told = Told { generation: Arc::clone(&self.generation), ear: self.ear.clone() };
         let server = Arc::new(Server::new(name, config, (owner, origin), told));
         self.known.rcu(|known| {
             let mut known = BTreeMap::clone(known);

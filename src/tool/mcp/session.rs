@@ -19,14 +19,16 @@ use rmcp::service::{
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Lost, Opening, Server, Why};
+use super::ear::{self, End};
+use super::http;
 use super::offered::Offered;
 use crate::limits::{
-    MCP_CLOSE_MAX, MCP_ERROR_CHARS_MAX, MCP_LIST_MAX, MCP_PROGRESS_WAITING_MAX, MCP_START_MAX,
-    MCP_TOOL_PAGES_MAX, MCP_TOOLS_MAX, MCP_UNASKED_PER_SECOND_MAX,
+    MCP_CLOSE_MAX, MCP_ERROR_CHARS_MAX, MCP_LIST_MAX, MCP_PROGRESS_WAITING_MAX, MCP_RETRY_FIRST,
+    MCP_RETRY_MAX, MCP_START_MAX, MCP_TOOL_PAGES_MAX, MCP_TOOLS_MAX, MCP_UNASKED_PER_SECOND_MAX,
 };
 use crate::world::HttpFault;
 
@@ -39,8 +41,17 @@ pub(super) struct Session {
     /// Cancelled once there will be no answers any more.
     pub(super) ended: CancellationToken,
     pub(super) routes: Arc<Routes>,
-    /// Somebody found that it cannot be reached.
-    pub(super) doubt: Notify,
+    doubts: Doubts,
+}
+
+/// Where those say so who find that a conversation is no use any more.
+pub(super) type Doubts = mpsc::Sender<Lost>;
+
+impl Session {
+    pub(super) fn doubt(&self, why: Lost) {
+        // One that somebody doubts already is given up for the reason that was first.
+        let _ = self.doubts.try_send(why);
+    }
 }
 
 /// Where news of running calls go.
@@ -91,7 +102,8 @@ fn key(token: &ProgressToken) -> String {
 /// Hears what a server says without being asked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listener {
-    changed: Arc<Notify>,
+    /// Its tools may be others.
+    pub(super) changed: Arc<Notify>,
     routes: Arc<Routes>,
 }
 
@@ -116,14 +128,33 @@ impl ClientHandler for Listener {
     }
 }
 
+/// What a conversation is made of besides its transport, which may have a part in it.
+pub(super) struct Ears {
+    pub(super) listener: Listener,
+    pub(super) doubts: Doubts,
+    doubted: mpsc::Receiver<Lost>,
+}
+
+impl Ears {
+    pub(super) fn new() -> Self {
+        let (doubts, doubted) = mpsc::channel(1);
+        Self { listener: Listener::default(), doubts, doubted }
+    }
+}
+
 /// Speaks with a server until it is lost or nobody wants it any more.
-pub(super) async fn talk<T>(server: &Arc<Server>, transport: T, opening: Opening) -> Why
+pub(super) async fn talk<T>(server: &Arc<Server>, transport: T, opening: Opening, ears: Ears) -> Why
 where
     T: Transport<RoleClient> + 'static,
 {
-    let listener = Listener::default();
+    let Ears { listener, doubts, mut doubted } = ears;
     let watch = Arc::new(Watch::default());
-    let transport = Watched { inner: transport, watch: Arc::clone(&watch), rate: Rate::new() };
+    let transport = Watched {
+        inner: transport,
+        watch: Arc::clone(&watch),
+        rate: Rate::new(),
+        server: Arc::clone(server),
+    };
     let opened = begin(server, listener.clone(), transport, opening);
     let begun = tokio::select! {
         biased;
@@ -139,24 +170,29 @@ where
         peer: running.peer().clone(),
         ended: CancellationToken::new(),
         routes: Arc::clone(&listener.routes),
-        doubt: Notify::new(),
+        doubts,
     };
-    let session = Arc::new(session);
-    server.connected(&session, offered);
-    let mut news = subscribe(&running).await;
+    server.connected(&Arc::new(session), offered);
+    let mut news = News::of(&running);
     let why = loop {
         tokio::select! {
             biased;
             () = server.stop.cancelled() => break Why::Stopped,
             () = watch.over.cancelled() => break Why::Lost(watch.because(Lost::Closed)),
-            () = session.doubt.notified() => {
-                break Why::Lost(Lost::Unreachable(HttpFault::Connect));
-            },
+            Some(lost) = doubted.recv() => break Why::Lost(lost),
             () = listener.changed.notified() => {}
-            () = heard(&mut news) => {}
+            () = news.next(running.peer()) => {}
         }
-        match timeout(MCP_LIST_MAX, list(server, running.peer())).await {
+        let listed = tokio::select! {
+            biased;
+            () = server.stop.cancelled() => break Why::Stopped,
+            listed = timeout(MCP_LIST_MAX, list(server, running.peer())) => listed,
+        };
+        match listed {
             Ok(Ok(offered)) => server.offer(offered),
+            Ok(Err(lost @ (Lost::SessionOver | Lost::Unreachable(HttpFault::Connect)))) => {
+                break Why::Lost(lost);
+            }
             // It has what it had: a server that is really lost shows that otherwise.
             Ok(Err(_)) | Err(_) => {
                 tracing::warn!(
@@ -210,6 +246,9 @@ async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost>
             Err(ServiceError::McpError(error)) => {
                 return Err(Lost::Unspoken { said: quoted(&error.message) });
             }
+            Err(ServiceError::TransportSend(error)) => {
+                return Err(http::trouble(&*error.error).unwrap_or_else(|| server.because()));
+            }
             Err(_) => return Err(server.because()),
         };
         tools.extend(page.tools);
@@ -221,24 +260,57 @@ async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost>
     Ok(Offered::of(&server.name, tools))
 }
 
-/// The current revision tells only those of news who asked for them.
-async fn subscribe(running: &Running) -> Option<Subscription> {
-    let info = running.peer().peer_info()?;
-    let tells =
-        info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
-    if info.protocol_version.has_initialize() || !tells {
-        return None;
-    }
-    let filter = SubscriptionFilter::builder().tools_list_changed().build();
-    timeout(MCP_LIST_MAX, running.peer().listen(filter)).await.ok()?.ok()
+/// News of a server that tells them only to those who ask for them, as the current revision has it. It is
+/// asked again when it stops telling, later and later.
+struct News {
+    is_wanted: bool,
+    open: Option<Subscription>,
+    /// When it is asked again.
+    at: Instant,
+    failures: u32,
 }
 
-/// Returns at the next news; never where there are none.
-async fn heard(news: &mut Option<Subscription>) {
-    let Some(subscription) = news else { return std::future::pending().await };
-    if !matches!(subscription.next().await, Ok(Some(_))) {
-        *news = None;
+impl News {
+    fn of(running: &Running) -> Self {
+        let is_wanted = running.peer().peer_info().is_some_and(|info| {
+            let tools = info.capabilities.tools.as_ref();
+            let tells = tools.is_some_and(|tools| tools.list_changed == Some(true));
+            tells && !info.protocol_version.has_initialize()
+        });
+        Self { is_wanted, open: None, at: Instant::now(), failures: 0 }
+    }
+
+    /// Returns when the tools may be others: at the next news, and when some may have been missed. May be
+    /// dropped and called again.
+    async fn next(&mut self, peer: &Peer<RoleClient>) {
+        while self.is_wanted {
+            if let Some(subscription) = &mut self.open {
+                if matches!(subscription.next().await, Ok(Some(_))) {
+                    self.failures = 0;
+                    return;
+                }
+                self.open = None;
+                self.later();
+            }
+            sleep_until(self.at).await;
+            let filter = SubscriptionFilter::builder().tools_list_changed().build();
+            match timeout(MCP_LIST_MAX, peer.listen(filter)).await {
+                Ok(Ok(subscription)) => {
+                    self.open = Some(subscription);
+                    return;
+                }
+                // It says that it tells them, and does not.
+                Ok(Err(ServiceError::McpError(_))) => self.is_wanted = false,
+                Ok(Err(_)) | Err(_) => self.later(),
+            }
+        }
         std::future::pending::<()>().await;
+    }
+
+    fn later(&mut self) {
+        let pause = MCP_RETRY_FIRST.saturating_mul(1 << self.failures.min(16)).min(MCP_RETRY_MAX);
+        self.at = Instant::now() + pause;
+        self.failures += 1;
     }
 }
 
@@ -298,6 +370,7 @@ struct Watched<T> {
     inner: T,
     watch: Arc<Watch>,
     rate: Rate,
+    server: Arc<Server>,
 }
 
 impl<T> Transport<RoleClient> for Watched<T>
@@ -310,11 +383,32 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.inner.send(message)
+        let told = self.server.ear().map(|ear| {
+            let message = ear::sent(&message);
+            let id = message["id"].clone();
+            ear.asks(&self.server.name, message);
+            (Arc::clone(ear), Arc::clone(&self.server), id)
+        });
+        let sending = self.inner.send(message);
+        async move {
+            let sent = sending.await;
+            if let (Err(error), Some((ear, server, id))) = (&sent, told) {
+                let end = match (http::trouble(error), &*server.trouble.load()) {
+                    (Some(lost), _) => End::of(&lost),
+                    (None, Some(lost)) => End::of(lost),
+                    (None, None) => End::Closed,
+                };
+                ear.failed(&server.name, id, end);
+            }
+            sent
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await;
+        if let (Some(message), Some(ear)) = (&message, self.server.ear()) {
+            ear::tell(ear.as_ref(), &self.server.name, message);
+        }
         let is_unasked =
             matches!(message, Some(JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_)));
         if is_unasked && self.rate.is_exceeded() {

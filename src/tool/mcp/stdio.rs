@@ -1,6 +1,7 @@
 //! A server that is a program of ours: a line each way is a message, and what it writes to its error
 //! output is kept for people. The program and all that it started end with the connection.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tokio::time::timeout;
 
 use super::Ground;
 use super::connection::{Lost, Opening, Server, Why};
-use super::session::talk;
+use super::session::{Ears, talk};
 use super::tail::Tail;
 use crate::config::McpServer;
 use crate::limits::{MCP_MESSAGE_BYTES_MAX, MCP_MESSAGES_WAITING_MAX, PROGRAM_END_MAX};
@@ -26,7 +27,9 @@ const EXIT_MAX: Duration = Duration::from_secs(1);
 
 /// Starts the program and speaks with it until one of the two ends.
 pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening) -> Why {
-    let Some(program) = program(&server.config, ground) else { return Why::Stopped };
+    let Some(program) = program(&server.config, &ground.environment, &ground.cwd) else {
+        return Why::Stopped;
+    };
     let mut process = match ground.programs.start(program).await {
         Ok(process) => process,
         Err(error) => return Why::Lost(Lost::NotStarted { reason: reason(&error) }),
@@ -36,7 +39,7 @@ pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening
     let transport = Lines { to_program: Some(to_program), from_program };
     let why = {
         let pipes = carry(process.as_mut(), &server.tail, (to_us, from_us));
-        let talking = talk(server, transport, opening);
+        let talking = talk(server, transport, opening, Ears::new());
         tokio::pin!(pipes, talking);
         tokio::select! {
             // How the program ended says more than that nothing comes from it.
@@ -56,19 +59,22 @@ pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening
     why
 }
 
-fn program(config: &McpServer, ground: &Ground) -> Option<Program> {
+fn program(
+    config: &McpServer,
+    environment: &[(OsString, OsString)],
+    place: &Path,
+) -> Option<Program> {
     let McpServer::Stdio { command, args, env, cwd } = config else { return None };
     let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
     // What it is given counts, whatever ours says.
-    let inherited = ground
-        .environment
+    let inherited = environment
         .iter()
         .filter(|(name, _)| name.to_str().is_none_or(|name| !env.contains_key(name)));
     let directory = cwd.as_deref().unwrap_or(Path::new("."));
     Some(Program {
         program: command.into(),
         arguments: args.iter().map(Into::into).collect(),
-        directory: ground.cwd.join(directory).components().collect(),
+        directory: place.join(directory).components().collect(),
         environment: inherited.cloned().chain(own).collect(),
         // The one who configured it trusts it; agents reach it by their permissions only.
         confinement: Confinement::None,
@@ -212,5 +218,41 @@ impl Transport<RoleClient> for Lines {
     async fn close(&mut self) -> io::Result<()> {
         self.to_program = None;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn started(form: serde_json::Value, base: Option<&str>) -> Program {
+        let form = serde_json::from_value(form).unwrap();
+        let config = McpServer::of(form, base.map(Path::new)).unwrap();
+        let ours = [("PATH".into(), "/bin".into()), ("HOME".into(), "/root".into())];
+        program(&config, &ours, Path::new("/project")).unwrap()
+    }
+
+    #[test]
+    fn a_program_gets_what_every_program_gets_and_what_its_entry_says() {
+        let form = json!({"command": "x", "args": ["a"], "env": {"KEY": "v", "PATH": "/opt"}});
+        let program = started(form, None);
+        let pairs = program.environment.iter().map(|(name, value)| (name.to_str(), value.to_str()));
+        let pairs: Vec<_> = pairs.filter_map(|(name, value)| Some((name?, value?))).collect();
+        assert_eq!(pairs, [("HOME", "/root"), ("KEY", "v"), ("PATH", "/opt")]);
+        assert_eq!(program.directory, Path::new("/project"));
+        assert_eq!(program.arguments, ["a"]);
+    }
+
+    #[test]
+    fn a_program_runs_where_its_entry_says_seen_from_its_file() {
+        let directory = |cwd: Option<&str>, base: Option<&str>| {
+            started(json!({"command": "x", "cwd": cwd}), base).directory
+        };
+        assert_eq!(directory(Some("sub"), None), Path::new("/project/sub"));
+        assert_eq!(directory(Some("sub"), Some("/other")), Path::new("/other/sub"));
+        assert_eq!(directory(None, Some("/other")), Path::new("/other"));
+        assert_eq!(directory(Some("/srv"), Some("/other")), Path::new("/srv"));
     }
 }

@@ -1,24 +1,27 @@
 //! A person of a scenario at a terminal: the real terminal, core, drive and client alike, with keys that
 //! steps type and a screen that they look at. What is finished on the screen stands in the transcript.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use nexus3::cli::office;
 use nexus3::client::NexusClient;
 use nexus3::id::AgentId;
-use nexus3::terminal::commands::{Command, Takes};
 use nexus3::terminal::core::{Attach, Core, Feed, Input};
-use nexus3::terminal::drive::{Face, Office, Terminal};
-use nexus3::terminal::line::{Line, Tone};
+use nexus3::terminal::drive::{Face, Terminal};
+use nexus3::terminal::line::Line;
 use nexus3::terminal::screen::Foot;
-use nexus3::world::{BoxFuture, Chance, Use};
+use nexus3::world::{BoxFuture, Chance, Net, Use, World};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Client, Done, Elapsed, Job};
+use crate::disk::{Disk, Item};
+use crate::machine::{Acting, HOME, Machine, PROJECT, Raised, VirtualClock};
 use crate::play::transcript::Transcript;
 use crate::scenario::Typing;
 
@@ -68,6 +71,7 @@ impl Client {
     /// Opens a terminal, where one is asked for.
     pub(super) fn sit_down(
         &self,
+        world: &World,
         job: &Job,
         typing: &Typing,
         booth: &mut Option<Booth>,
@@ -75,7 +79,7 @@ impl Client {
     ) {
         if let Some(agent) = typing.agent.as_deref().and_then(|id| AgentId::parse(id).ok()) {
             let client = NexusClient::new(Arc::clone(&self.net), job.server, job.token.clone());
-            let (opened, sits) = Booth::open(self.seat(), client, agent);
+            let (opened, sits) = Booth::open(world, self.seat(), client, agent);
             streams.spawn(sits);
             *booth = Some(opened);
         }
@@ -90,19 +94,21 @@ impl Client {
 impl Booth {
     /// Opens a terminal on an agent; it runs until the work that is returned is dropped.
     pub fn open(
+        world: &World,
         seat: Seat,
         client: NexusClient,
         agent: AgentId,
-    ) -> (Self, impl Future<Output = ()> + Send) {
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (keys, typed) = mpsc::channel(KEYS_MAX);
         let screen = Arc::new(Screen::default());
         let booth = Self { keys, screen: Arc::clone(&screen) };
         let drawing = Arc::new(Counted { name: seat.name.clone(), drawn: AtomicU64::new(0) });
         let client = client.named(nexus3::terminal::CLIENT).drawing_from(drawing);
+        let office = office(world, HOME.into(), client.clone(), || COLUMNS);
         let sits = async move {
             let mut face = Looking { seat, typed, screen };
             let core = Core::new(COLUMNS, ROWS, Feed::Full);
-            let terminal = Terminal::new(core, client, Arc::new(Empty), &mut face);
+            let terminal = Terminal::new(core, client, office, &mut face);
             let left = terminal.run(agent, Attach::IfThere).await;
             left.expect("this screen takes whatever is shown");
             face.seat.note("leaves its terminal");
@@ -186,27 +192,26 @@ impl Face for Looking {
     }
 }
 
-/// Commands are those of the command line, which is not simulated.
-struct Empty;
-
-impl Office for Empty {
-    fn run(
-        &self,
-        command: &'static Command,
-        _: Vec<String>,
-        _: Option<AgentId>,
-    ) -> BoxFuture<'static, Input> {
-        let text = format!("/{} is for the command line", command.name);
-        Box::pin(async { Input::Ran { text, how: Tone::Bad } })
+/// A machine of the person's own, where what was typed is kept.
+pub fn machine(net: Arc<dyn Net>, now: Elapsed) -> World {
+    let clock = VirtualClock::new(move || now());
+    let disk = {
+        let clock = clock.clone();
+        Disk::new(move || nexus3::world::Clock::now(&clock))
+    };
+    for (path, mode) in [(PROJECT, 0o755), (HOME, 0o700)] {
+        disk.put(path.as_ref(), Item::Dir { mode }).expect("an empty disk takes a directory");
     }
-
-    fn known(&self, _: Takes, _: String) -> BoxFuture<'static, Vec<String>> {
-        Box::pin(async { Vec::new() })
-    }
-
-    fn directory(&self) -> Option<String> {
-        None
-    }
+    let programs = Acting::new(Arc::new(disk.clone()), |_, _| None);
+    let machine = Machine {
+        net,
+        clock,
+        disk,
+        programs: Arc::new(programs),
+        signals: Arc::new(Raised::default()),
+        vars: BTreeMap::new(),
+    };
+    machine.world(0)
 }
 
 /// Names for messages that are the same with every seed: the person's, and a number.

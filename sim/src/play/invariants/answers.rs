@@ -2,7 +2,7 @@
 //! it hears the same: its caller, be it a client or an agent, who repeats it, who asks for it later, the
 //! server at rest, and whoever reads its last event, of which there is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nexus3::code::ErrorObject;
 use nexus3::event::What;
@@ -17,6 +17,7 @@ use crate::play::checker::Survey;
 use crate::play::director::{Sending, Told};
 use crate::play::kept::Kept;
 use crate::play::observed::Answer;
+use crate::scenario::{EarlierAgent, Scenario};
 
 #[derive(Debug, Default)]
 pub struct Answers {
@@ -25,6 +26,19 @@ pub struct Answers {
     outcomes: BTreeMap<(u64, String, String), (u64, Value)>,
     /// How many of the sends have been looked at.
     looked_at: usize,
+    /// Requests that an earlier server has ended, by agent: of those there are no events.
+    earlier: BTreeSet<(String, String)>,
+}
+
+impl Answers {
+    pub fn new(scenario: &Scenario) -> Self {
+        let of = |agent: &EarlierAgent| {
+            let id = agent.id.clone();
+            let requests = agent.requests.iter().map(|request| request.id.clone());
+            requests.map(move |request| (id.clone(), request)).collect::<Vec<_>>()
+        };
+        Self { earlier: scenario.agents.iter().flat_map(of).collect(), ..Self::default() }
+    }
 }
 
 impl Check for Answers {
@@ -96,6 +110,12 @@ impl Check for Answers {
             found.extend(problems);
         }
         for sending in seen.sendings.iter().chain(&Among::of(kept).sendings()) {
+            let is_known = |(agent, request): &(String, String)| {
+                *agent == sending.agent.as_str() && *request == sending.request.as_str()
+            };
+            if self.earlier.iter().any(is_known) {
+                continue;
+            }
             let problem = against_events(sending, &lives, kept);
             found.extend(
                 problem.map(|what| format!("{} of {}: {what}", sending.request, sending.agent)),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use nexus3::agent::Encoding;
 use nexus3::limits::{CONTEXT_WINDOW_TOKENS, OUTPUT_TOKENS_RESERVED};
 use nexus3::message::Message;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::conversation;
@@ -32,17 +33,25 @@ impl Budgets {
 
     /// What a request has too much, if it has.
     pub fn exceeded(&self, body: &[u8]) -> Option<String> {
-        let request: Value = serde_json::from_slice(body).ok()?;
-        let model = text(&request["model"]);
+        let named: Named = serde_json::from_slice(body).ok()?;
+        let model = named.model.as_str();
         let takes = CONTEXT_WINDOW_TOKENS - OUTPUT_TOKENS_RESERVED;
         let takes = self.0.get(model).copied().unwrap_or(takes);
         // A token has at least one byte, and counting takes its time.
         if body.len() as u64 <= takes {
             return None;
         }
+        let request: Value = serde_json::from_slice(body).ok()?;
         let tokens = tokens(Encoding::of(model), &request, body);
         (tokens > takes).then(|| format!("{tokens} tokens, and {model} takes {takes}"))
     }
+}
+
+/// What most requests are read for: the rest of one that is short does not matter.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    model: String,
 }
 
 fn tokens(encoding: Encoding, request: &Value, body: &[u8]) -> u64 {

@@ -23,6 +23,8 @@ pub struct Durable {
     disk: DiskFaults,
     sessions: Sessions,
     clock: HostClock,
+    /// Requests that an earlier server has ended.
+    earlier: BTreeSet<String>,
 }
 
 /// Whose words stand in session files.
@@ -59,12 +61,20 @@ impl Durable {
         };
         let disk =
             if scenario.faults.iter().any(of_disk) { DiskFaults::Some } else { DiskFaults::No };
-        let sessions = if changes(scenario, &Path::new(HOME).join("sessions")) {
+        let has_earlier = !scenario.agents.is_empty();
+        let sessions = if has_earlier || changes(scenario, &Path::new(HOME).join("sessions")) {
             Sessions::Foreign
         } else {
             Sessions::OurOwn
         };
-        Self { promises: Promises::of(scenario), disk, sessions, clock: HostClock::of(scenario) }
+        let requests = scenario.agents.iter().flat_map(|agent| &agent.requests);
+        Self {
+            promises: Promises::of(scenario),
+            disk,
+            sessions,
+            clock: HostClock::of(scenario),
+            earlier: requests.map(|request| request.id.clone()).collect(),
+        }
     }
 }
 
@@ -87,7 +97,8 @@ impl Check for Durable {
             (Some(_), DiskFaults::No) => Rest::Complete,
             (Some(_), DiskFaults::Some) | (None, _) => Rest::Unsure,
         };
-        let mut found = sound::unsound(&kept, rest);
+        // Of what an earlier server ended there are no events.
+        let mut found = sound::unsound(&kept.without_requests(&self.earlier), rest);
         match self.sessions {
             Sessions::OurOwn => found.extend(claimed(&kept, &told)),
             Sessions::Foreign => {}

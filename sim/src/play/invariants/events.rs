@@ -73,12 +73,13 @@ impl Check for Events {
                 }
                 Vec::new()
             }
-            Observation::AskBegan { .. }
+            Observation::AskBegan(_)
             | Observation::AskEnded { .. }
             | Observation::Asked(_)
             | Observation::Answered(_)
             | Observation::Touched { .. }
-            | Observation::Started(_) => Vec::new(),
+            | Observation::Started(_)
+            | Observation::McpCalled { .. } => Vec::new(),
         }
     }
 

@@ -129,11 +129,11 @@ impl Invariants {
     pub fn new(scenario: &Scenario) -> Self {
         let checks: Vec<Box<dyn Check>> = vec![
             Box::new(pairs::Pairs),
-            Box::new(answers::Answers::default()),
+            Box::new(answers::Answers::new(scenario)),
             Box::new(order::Order::default()),
             Box::new(once::Once::default()),
             Box::new(durable::Durable::new(scenario)),
-            Box::new(reference::Reference),
+            Box::new(reference::Reference::new(scenario)),
             Box::new(events::Events::new(scenario)),
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
@@ -163,6 +163,10 @@ impl Invariants {
 
     pub fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, end: &End<'_>) {
         self.each(|check| check.at_rest(kept, seen, end));
+    }
+
+    pub fn has_found(&self, invariant: Invariant) -> bool {
+        self.found.iter().any(|violation| violation.invariant == invariant)
     }
 
     /// What does not hold and may not be broken, in the order in which it was found.

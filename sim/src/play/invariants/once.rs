@@ -1,8 +1,10 @@
 //! The invariant `once`: no effect twice, and none without a durable record before it. A model is not
-//! asked again for a turn of an earlier server, and a tool call is started once and ended once.
+//! asked again for a turn of an earlier server, a tool call is started once and ended once, and an MCP
+//! server is not asked for a tool more often than a call of it is on record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use memchr::memmem;
 use nexus3::agent::SUMMARY_TASK;
 use nexus3::limits::MESSAGES_LOADED_MAX;
 use nexus3::message::Message;
@@ -16,6 +18,15 @@ use crate::play::kept::{Kept, KeptAgent, KeptRequest};
 pub struct Once {
     /// The last turn for which each agent asked a model, with the start of the server that asked.
     asked: BTreeMap<String, Asked>,
+    /// The tools of MCP servers, by their names there.
+    outside: BTreeMap<String, Outside>,
+}
+
+/// How often a tool of an MCP server was asked for, and how many calls were on record then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outside {
+    asked: usize,
+    on_record: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +45,17 @@ impl Check for Once {
     }
 
     fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
-        let Observation::Asked(request) = observation else {
+        if let Observation::McpCalled { tool } = observation {
+            // A database that cannot be read says nothing about calls.
+            let Some(Ok(kept)) = Kept::read(seen.disk) else { return Vec::new() };
+            return self.outside.entry(tool.clone()).or_default().called(tool, &kept);
+        }
+        // As it leaves: one that was under way when its server died may arrive at any time.
+        let Observation::AskBegan(request) = observation else {
             return Vec::new();
         };
         // A summary is no turn, and asking for it again changes nothing.
-        if String::from_utf8_lossy(&request.body).contains(SUMMARY_TASK) {
+        if memmem::find(&request.body, SUMMARY_TASK.as_bytes()).is_some() {
             return Vec::new();
         }
         let agent = &request.agent;
@@ -49,7 +66,7 @@ impl Check for Once {
             return Vec::new();
         }
         let turn = messages.iter().filter(|message| matches!(message, Message::User { .. }));
-        let (mut turn, server_start) = (turn.count(), seen.server_start);
+        let (mut turn, server_start) = (turn.count(), request.server_start);
         let turn_before = match self.asked.get(agent) {
             Some(asked) if asked.server_start == server_start => asked.turn_before,
             Some(asked) => asked.turn,
@@ -85,6 +102,33 @@ impl Check for Once {
             }
         }
         found
+    }
+}
+
+impl Outside {
+    /// Servers have other names in a configuration than they have for themselves, so tools are compared by
+    /// theirs.
+    fn called(&mut self, tool: &str, kept: &Kept) -> Vec<String> {
+        if !kept.forgotten.is_empty() {
+            return Vec::new();
+        }
+        let suffix = format!("__{tool}");
+        let started = kept
+            .events
+            .iter()
+            .filter(|event| event.name == "tool_started" && event.text("name").ends_with(&suffix));
+        let on_record = started.count();
+        if on_record < self.on_record {
+            // It is another database.
+            self.asked = 0;
+        }
+        self.asked += 1;
+        self.on_record = on_record;
+        if self.asked <= on_record {
+            return Vec::new();
+        }
+        let asked = self.asked;
+        vec![format!("{tool}: it was asked for {asked} times, and {on_record} calls are on record")]
     }
 }
 

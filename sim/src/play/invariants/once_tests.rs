@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::seen_tests::{Run, asked, made};
-use super::{Check, Once, misplaced};
+use super::super::seen_tests::{Run, made};
+use super::{Check, Observation, Once, Outside, misplaced};
 use crate::play::kept::{Kept, KeptAgent, KeptEvent};
+use crate::play::observed::Question;
 
 fn users(count: usize) -> Value {
     let user = json!({"role": "user", "content": "do it"});
@@ -16,8 +17,9 @@ fn found(run: &mut Run, turns: &[(u64, usize)]) -> Vec<String> {
     let mut once = Once::default();
     let mut found = Vec::new();
     for (start, turn) in turns {
-        run.server_start = *start;
-        found.extend(once.on(&asked("scout", &users(*turn)), &run.seen()));
+        let (agent, body) = ("scout".to_owned(), users(*turn).to_string().into());
+        let question = Question { server_start: *start, agent, body };
+        found.extend(once.on(&Observation::AskBegan(question), &run.seen()));
     }
     found
 }
@@ -65,4 +67,24 @@ fn a_tool_call_starts_once_and_ends_once() {
     assert_eq!(events(&[start, over, call]), [late]);
     let late = "c of r1 of scout: it ended and had not started";
     assert_eq!(events(&[start, call, over, end]), [late]);
+}
+
+#[test]
+fn an_mcp_server_is_not_asked_more_often_than_calls_are_on_record() {
+    let started = |name: &str| KeptEvent {
+        name: "tool_started".to_owned(),
+        json: json!({"name": name}),
+        ..KeptEvent::default()
+    };
+    let kept = |names: &[&str]| Kept {
+        events: names.iter().map(|name| started(name)).collect(),
+        ..Kept::default()
+    };
+    let mut outside = Outside::default();
+    let one = kept(&["mcp__mine__work", "mcp__mine__other"]);
+    assert_eq!(outside.called("work", &one), Vec::<String>::new());
+    let again = "work: it was asked for 2 times, and 1 calls are on record";
+    assert_eq!(outside.called("work", &one), [again]);
+    let mut outside = Outside { asked: 5, on_record: 5 };
+    assert_eq!(outside.called("work", &one), Vec::<String>::new(), "it is another database");
 }

@@ -10,6 +10,7 @@ use super::journal::{Life, Turn, lives};
 use super::{Check, End, Invariant, Observation, Seen, conversation};
 use crate::play::director::{Sending, Told};
 use crate::play::kept::Kept;
+use crate::play::observed::Question;
 
 #[derive(Debug, Default)]
 pub struct Order {
@@ -27,7 +28,7 @@ impl Check for Order {
 
     fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
         match observation {
-            Observation::AskBegan { agent } => {
+            Observation::AskBegan(Question { agent, .. }) => {
                 let open = self.open.entry(agent.clone()).or_default();
                 *open += 1;
                 if *open > 1 {
@@ -48,7 +49,8 @@ impl Check for Order {
             | Observation::Event { .. }
             | Observation::StreamEnded { .. }
             | Observation::Touched { .. }
-            | Observation::Started(_) => {}
+            | Observation::Started(_)
+            | Observation::McpCalled { .. } => {}
         }
         Vec::new()
     }
@@ -213,7 +215,10 @@ mod tests {
     fn an_agent_asks_one_model_at_a_time() {
         let run = Run::default();
         let mut order = Order::default();
-        let began = |agent: &str| Observation::AskBegan { agent: agent.to_owned() };
+        let began = |agent: &str| {
+            let agent = agent.to_owned();
+            Observation::AskBegan(Question { agent, ..Question::default() })
+        };
         let ended = Observation::AskEnded { agent: "scout".to_owned() };
         assert_eq!(order.on(&began("scout"), &run.seen()), Vec::<String>::new());
         assert_eq!(order.on(&began("other"), &run.seen()), Vec::<String>::new());

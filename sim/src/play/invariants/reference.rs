@@ -14,6 +14,7 @@ use nexus3::rpc::method::AgentEntry;
 use super::{Check, End, Invariant, Seen};
 use crate::play::checker::Survey;
 use crate::play::kept::Kept;
+use crate::scenario::Scenario;
 
 /// The agents by what they are called last.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -269,8 +270,17 @@ fn first_missing(wanted: &[String], said: impl Iterator<Item = String>) -> Optio
 }
 
 /// The model, run over what the database has kept.
-#[derive(Debug)]
-pub struct Reference;
+#[derive(Debug, Default)]
+pub struct Reference {
+    /// Who was there before: of those there are events once they come back.
+    earlier: BTreeSet<String>,
+}
+
+impl Reference {
+    pub fn new(scenario: &Scenario) -> Self {
+        Self { earlier: scenario.agents.iter().map(|agent| agent.id.clone()).collect() }
+    }
+}
 
 impl Check for Reference {
     fn invariant(&self) -> Invariant {
@@ -278,7 +288,10 @@ impl Check for Reference {
     }
 
     fn at_rest(&mut self, kept: &Kept, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
-        let unclear = unclear(kept);
+        let mut unclear = unclear(kept);
+        let is_known = |id: &&str| kept.events.iter().any(|event| event.agent == *id);
+        let earlier = self.earlier.iter().map(String::as_str);
+        unclear.extend(earlier.filter(|id| !is_known(id)));
         let mut pool = Pool::default();
         let mut found = Vec::new();
         for kept_event in &kept.events {

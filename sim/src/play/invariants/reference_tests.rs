@@ -122,5 +122,5 @@ fn a_server_that_says_otherwise_is_seen() {
         "the model of the pool: the conversation of scout lacks \"Hello\", or has it elsewhere",
         "the model of the pool: r2 of scout has not ended",
     ];
-    assert_eq!(Reference.at_rest(&kept, &run.seen(), &end), found);
+    assert_eq!(Reference::default().at_rest(&kept, &run.seen(), &end), found);
 }

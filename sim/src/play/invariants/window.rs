@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use http::HeaderMap;
+use memchr::memmem;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use super::budget::Budgets;
 use super::{Check, End, Invariant, Observation, Seen};
-use crate::disk::{Item, View};
 use crate::machine::HOME;
 use crate::play::observed::Request;
 use crate::play::server::SCRIPT;
@@ -87,18 +87,16 @@ impl Window {
     fn in_files(&self, seen: &Seen<'_>) -> Vec<String> {
         let secrets = self.secrets(seen);
         let mut found = Vec::new();
-        let files = seen.disk.tree(View::Now).into_iter().filter(|(path, _)| !is_token_file(path));
-        for (path, item) in files {
-            let bytes = match &item {
-                Item::File { content, .. } => content.as_slice(),
-                Item::Link { target } => target.as_os_str().as_encoded_bytes(),
-                Item::Dir { .. } => &[],
-            };
-            let held = held(bytes, &secrets);
-            if held.into_iter().any(|secret| !self.put.contains(&(path.clone(), secret))) {
+        seen.disk.look_into_files(|path, bytes| {
+            if is_token_file(path) {
+                return;
+            }
+            let mut held = held(bytes, &secrets).into_iter();
+            if held.any(|secret| !self.put.contains(&(path.to_owned(), secret))) {
                 found.push(format!("a secret stands in the file {}", path.display()));
             }
-        }
+        });
+        found.sort();
         found
     }
 
@@ -113,8 +111,11 @@ impl Window {
         }
         let logged = seen.log.since(self.logged);
         self.logged += logged.len();
-        let mut lines = logged.split(|byte| *byte == b'\n');
-        if let Some(line) = lines.find(|line| holds_any(line, &secrets)) {
+        // All at once: there is much of it, and hardly ever anything to find.
+        if holds_any(&logged, &secrets) {
+            let mut lines = logged.split(|byte| *byte == b'\n');
+            // One that stands on several lines is shown with all of them.
+            let line = lines.find(|line| holds_any(line, &secrets)).unwrap_or(&logged);
             found.push(format!("a secret stands in the log: {}", hidden(line, &secrets)));
         }
         found
@@ -134,13 +135,14 @@ impl Check for Window {
                 let told = || format!("a secret stands in an event {}", event.what.name());
                 found.then(told).into_iter().collect()
             }
-            Observation::AskBegan { .. }
+            Observation::AskBegan(_)
             | Observation::AskEnded { .. }
             | Observation::Answered(_)
             | Observation::StreamOpened(_)
             | Observation::StreamEnded { .. }
             | Observation::Touched { .. }
-            | Observation::Started(_) => Vec::new(),
+            | Observation::Started(_)
+            | Observation::McpCalled { .. } => Vec::new(),
         }
     }
 
@@ -205,9 +207,8 @@ fn holds_any(bytes: &[u8], secrets: &[String]) -> bool {
 }
 
 fn held(bytes: &[u8], secrets: &[String]) -> Vec<String> {
-    // A secret is text, and what is no text around it does not change it.
-    let text = String::from_utf8_lossy(bytes);
-    secrets.iter().filter(|secret| text.contains(secret.as_str())).cloned().collect()
+    let stands = |secret: &&String| memmem::find(bytes, secret.as_bytes()).is_some();
+    secrets.iter().filter(stands).cloned().collect()
 }
 
 /// A line that can be shown.

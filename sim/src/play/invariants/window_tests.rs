@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::super::seen_tests::{Run, asked};
 use super::*;
+use crate::disk::Item;
 
 const KEY: &str = "sk-canary-0123456789";
 const TOKEN: &str = "nxk_0123456789abcdef";

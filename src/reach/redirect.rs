@@ -1,33 +1,43 @@
-//! Where a provider that moved sends our request.
+//! Where somebody who moved sends our request.
 //! Pure: it makes the next request or says why there is none. The address itself is checked where
 //! it is connected to, like every other.
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, Uri, header};
 
-use super::endpoint::Endpoint;
-use super::failure::NoRedirect;
-use crate::limits::PROVIDER_REDIRECTS_MAX;
+use crate::limits::REDIRECTS_MAX;
+
+/// Why a redirection is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRedirect {
+    #[error("more than {REDIRECTS_MAX} times")]
+    TooMany,
+    #[error("without saying where")]
+    Nowhere,
+    #[error("to an unencrypted address")]
+    Unencrypted,
+}
 
 /// Those that keep method and body. The others would turn a question into a visit.
-pub(super) fn is_one(status: StatusCode) -> bool {
+pub fn is_one(status: StatusCode) -> bool {
     matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT)
 }
 
-/// The request after it was sent elsewhere. Another origin gets none of our secrets.
-pub(super) fn follow(
+/// The request after it was sent elsewhere, where `may_be_asked` has nothing against it. Another origin
+/// gets none of our secrets.
+pub fn follow(
     request: &Request<Bytes>,
     answer: &HeaderMap,
     followed: u32,
-    endpoint: &Endpoint,
+    may_be_asked: impl Fn(&Uri) -> bool,
 ) -> Result<Request<Bytes>, NoRedirect> {
-    if followed >= PROVIDER_REDIRECTS_MAX {
+    if followed >= REDIRECTS_MAX {
         return Err(NoRedirect::TooMany);
     }
     let location = answer.get(header::LOCATION).and_then(|value| value.to_str().ok());
     let next = location.and_then(|location| resolved(request.uri(), location));
     let next = next.ok_or(NoRedirect::Nowhere)?;
-    if !endpoint.may_be_asked(&next) {
+    if !may_be_asked(&next) {
         return Err(NoRedirect::Unencrypted);
     }
     let mut moved = request.clone();

@@ -1,0 +1,100 @@
+//! Scenarios of all kinds, recorded and replayed: sessions, restarts, renames, confirmations, limits,
+//! summaries, programs, cancels. Every start of a scenario records, and every recording replays the same;
+//! where one cannot, it says so in its first lines.
+
+use std::path::Path;
+
+use super::replay::{parting, recorded, replay};
+
+/// Whose recordings replay the same, from the first event to the last.
+const SAME: &[&str] = &[
+    "every_tool_offers_the_answers_that_fit",
+    "names_are_given_once",
+    "rename_session_takes_agent_and_file_along",
+    "last_session_follows_the_terminal",
+    "restart_keeps_agents",
+    "newer_of_file_and_record_wins",
+    "agent_looks_at_and_cancels_a_child",
+    "agents_of_an_earlier_server_are_as_they_were",
+    "cancel_ends_a_running_program",
+    "cancel_follows_a_chain_of_four",
+    "cancel_keeps_what_was_said",
+    "clone_session_copies_what_has_ended",
+    "compact_sums_up_at_once",
+    "confirmed_write_runs_once",
+    "coordinator_asks_three_workers_at_once",
+    "deadline_is_kept_over_a_restart",
+    "demotion_while_somebody_is_asked",
+    "destroy_in_the_middle_of_a_hand_off",
+    "files_are_copied_renamed_and_put_in_new_directories",
+    "guide_budget",
+    "guide_confirmation",
+    "guide_rate_limit",
+    "last_turn_of_a_family_is_had_once",
+    "long_conversation_is_summed_up",
+    "model_connection_breaks_over_anthropic",
+    "program_is_ended_when_its_time_is_over",
+    "program_runs_and_tells_its_output",
+    "save_during_a_turn_keeps_what_has_ended",
+    "saved_session_comes_back_field_by_field",
+    "sends_wait_their_turn",
+    "set_model_swaps_the_provider",
+    "temporary_agent_gets_the_name_of_its_session",
+    "tools_run_together_when_asked_to",
+    "two_clients_answer_one_confirmation",
+];
+
+/// Which start of a scenario has a recording that is not faithful, and what it says.
+const TOLD: &[(&str, usize, &str)] = &[
+    // The disk is full when the server stops, so that the last state was written before.
+    ("full_disk_at_the_stop", 0, "# The server was still running."),
+    (
+        "loading_over_an_agent_is_one_commit",
+        0,
+        "# The disk failed 2 calls; it is sound in a replay, which parts there from what happened.",
+    ),
+    (
+        "file_is_deleted_while_somebody_restores_it",
+        1,
+        "# Calls that lost a race with another, which they may win in a replay: 1.",
+    ),
+    (
+        "two_clients_answer_one_confirmation",
+        1,
+        "# Answers to confirmations of an earlier server, which are not here: 1.",
+    ),
+];
+
+fn scenario(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap()
+}
+
+/// The lines at the top of a recording, but for the first, which every one has.
+fn first_lines(recording: &str) -> Vec<&str> {
+    recording.lines().skip(1).take_while(|line| line.starts_with('#')).collect()
+}
+
+#[test]
+fn scenarios_of_all_kinds_are_the_same_when_their_recordings_are_replayed() {
+    let parted: Vec<String> =
+        SAME.iter().filter_map(|name| parting(name, &scenario(name)).err()).collect();
+    assert!(parted.is_empty(), "{}", parted.join("\n\n"));
+}
+
+#[test]
+fn a_recording_that_cannot_be_replayed_faithfully_says_so_in_its_first_lines() {
+    for (name, start, line) in TOLD {
+        let (_, recordings) = recorded(name, &scenario(name));
+        for (index, recording) in recordings.iter().enumerate() {
+            if index == *start {
+                assert_eq!(first_lines(recording), [*line], "{name}\n{recording}");
+            } else {
+                assert_eq!(first_lines(recording), [""; 0], "{name}\n{recording}");
+                let again = replay(recording);
+                assert_eq!(again.failures, [""; 0], "{name}\n{recording}\n{}", again.transcript);
+            }
+        }
+        assert!(*start < recordings.len(), "{name} has {} recordings", recordings.len());
+    }
+}
