@@ -21,6 +21,9 @@ pub const MESSAGE_LINES_ON_ATTACH: usize = 24;
 pub const COMPLETIONS_MAX: usize = 200;
 /// Calls to the server at a time.
 pub const CALLS_MAX: usize = 32;
+/// The same for those that end what others wait for.
+pub const ACTS_MAX: usize = 64;
+const _: () = assert!(CALLS_MAX < ACTS_MAX, "there is room to cancel whatever goes on");
 /// How often a message is sent again of which nobody knows whether it arrived.
 pub const SEND_ATTEMPTS_MAX: u32 = 5;
 /// Between two frames.
@@ -46,8 +49,8 @@ pub const HISTORY_WAITING_MAX: usize = 100;
 /// Another terminal has the lock for a moment.
 pub const HISTORY_LOCK_ATTEMPTS_MAX: u32 = 100;
 pub const HISTORY_LOCK_AFTER: Duration = Duration::from_millis(10);
-/// Whoever leaves waits so long for what was typed to be kept.
-pub const HISTORY_LEAVING_MAX: Duration = Duration::from_secs(2);
+/// Whoever leaves waits so long for what was typed to be kept, sent and done.
+pub const LEAVING_MAX: Duration = Duration::from_secs(2);
 /// Turns that were asked for here, and are known to be ours.
 pub const OWN_KEPT_MAX: usize = 256;
 /// Questions that wait for an answer; of more, the newest are not asked here.

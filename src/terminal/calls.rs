@@ -11,13 +11,14 @@ use crate::choice::Choice;
 use crate::client::{ClientError, NexusClient};
 use crate::event::Seq;
 use crate::id::{AgentId, ConfirmId, RequestId};
-use crate::limits::CLIENT_ASK_AFTER_LOSS;
 use crate::limits::terminal::{
     ATTACH_ATTEMPTS_MAX, MESSAGES_ON_ATTACH, SEND_ATTEMPTS_MAX, SURVEY_AGENTS_MAX,
 };
+use crate::limits::{CLIENT_ASK_AFTER_LOSS, MESSAGES_PAGE_MAX};
+use crate::message::Message;
 use crate::rpc::method::{
     AgentEntry, AgentStatus, AgentSummary, ConfirmParams, CreateAgentParams, GetMessagesParams,
-    ListSessionsParams, SendParams, TokenSummary,
+    ListSessionsParams, NumberedMessage, SendParams, TokenSummary,
 };
 
 /// A message on its way.
@@ -110,11 +111,11 @@ pub async fn attach(client: &NexusClient, agent: AgentId, how: Attach) -> Input 
             Ok(Presence::There) => {}
             Ok(Presence::Stored) => return Input::NotThere { agent, restorable: true },
             Ok(Presence::Nowhere) => return Input::NotThere { agent, restorable: false },
-            Err(error) => return Input::StreamOver(Some(error.to_string())),
+            Err(error) => return Input::NotAttached { agent, error: error.to_string() },
         }
     }
     let attached = match how {
-        Attach::After(cursor) => back(client, &agent, cursor).await,
+        Attach::After { seq, seen } => back(client, &agent, seq, seen).await,
         Attach::IfThere | Attach::Bring => look(client, &agent).await,
     };
     match attached {
@@ -122,7 +123,7 @@ pub async fn attach(client: &NexusClient, agent: AgentId, how: Attach) -> Input 
         Err(ClientError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
             Input::NotThere { agent, restorable: false }
         }
-        Err(error) => Input::StreamOver(Some(error.to_string())),
+        Err(error) => Input::NotAttached { agent, error: error.to_string() },
     }
 }
 
@@ -157,7 +158,9 @@ async fn look(client: &NexusClient, agent: &AgentId) -> Result<Attached, ClientE
         let mut told = client.get_messages(agent, &params).await?;
         if told.total == before || attempt == ATTACH_ATTEMPTS_MAX {
             told.messages.retain(|message| message.index < count);
+            let seen = seen(client, agent, offset, &told.messages).await?;
             return Ok(Attached {
+                seen,
                 agent: agent.clone(),
                 cursor,
                 total: before,
@@ -171,18 +174,62 @@ async fn look(client: &NexusClient, agent: &AgentId) -> Result<Attached, ClientE
     }
 }
 
-/// The same for who was here before: all that was missed is told by events.
-async fn back(client: &NexusClient, agent: &AgentId, cursor: Seq) -> Result<Attached, ClientError> {
-    let total = client.get_context(agent).await?.message_count;
-    Ok(Attached {
-        agent: agent.clone(),
-        cursor,
-        messages: Vec::new(),
-        total,
-        missed: 0,
-        summary: summary(client, agent).await?,
-        confirmations: client.list_confirmations(agent).await?.confirmations,
-    })
+/// Characters that the last turn has said in these messages, which begin at an offset, and in those
+/// before them as far as they are its own.
+async fn seen(
+    client: &NexusClient,
+    agent: &AgentId,
+    offset: u64,
+    messages: &[NumberedMessage],
+) -> Result<usize, ClientError> {
+    let (mut seen, begins) = said_last(messages);
+    if offset > 0 && !begins {
+        let limit = offset.min(MESSAGES_PAGE_MAX);
+        let earlier = GetMessagesParams { offset: Some(offset - limit), limit: Some(limit) };
+        seen += said_last(&client.get_messages(agent, &earlier).await?.messages).0;
+    }
+    Ok(seen)
+}
+
+/// The characters of answers since the last question, and whether there is one.
+fn said_last(messages: &[NumberedMessage]) -> (usize, bool) {
+    let mut said = 0;
+    for numbered in messages.iter().rev() {
+        match &*numbered.message {
+            Message::User { .. } => return (said, true),
+            Message::Assistant { content, .. } => said += content.chars().count(),
+            Message::Tool { .. } => {}
+        }
+    }
+    (said, false)
+}
+
+/// The same for who was here before: all that was missed is told by events, also those of a server that
+/// is away just now.
+async fn back(
+    client: &NexusClient,
+    agent: &AgentId,
+    cursor: Seq,
+    seen: usize,
+) -> Result<Attached, ClientError> {
+    let found = async {
+        let total = client.get_context(agent).await?.message_count;
+        let confirmations = client.list_confirmations(agent).await?.confirmations;
+        Ok((total, summary(client, agent).await?, confirmations))
+    };
+    let (total, summary, confirmations) = match found.await {
+        Ok(found) => found,
+        Err(
+            ClientError::NoServer { .. }
+            | ClientError::Timeout { .. }
+            | ClientError::Protocol { .. },
+        ) => (0, None, Vec::new()),
+        Err(
+            error @ (ClientError::Refused { .. } | ClientError::Rpc { .. } | ClientError::Unnamed),
+        ) => return Err(error),
+    };
+    let (agent, messages) = (agent.clone(), Vec::new());
+    Ok(Attached { agent, cursor, messages, total, missed: 0, seen, summary, confirmations })
 }
 
 /// What waits for an answer anywhere. The event comes first: what is asked after it is told as well.
@@ -215,7 +262,7 @@ pub async fn create(client: &NexusClient, agent: AgentId, cwd: Option<String>) -
     };
     match client.create_agent(&params).await {
         Ok(created) => attach(client, created.agent_id, Attach::Bring).await,
-        Err(error) => Input::StreamOver(Some(error.to_string())),
+        Err(error) => Input::NotAttached { agent, error: error.to_string() },
     }
 }
 

@@ -163,7 +163,7 @@ pub fn read(text: &str) -> Typed {
     }
 }
 
-fn nearest(word: &str) -> Option<&'static str> {
+pub fn nearest(word: &str) -> Option<&'static str> {
     let names: Vec<&'static str> = COMMANDS.iter().map(|command| command.name).collect();
     let begun: Vec<&&str> = names.iter().filter(|name| name.starts_with(word)).collect();
     match begun.as_slice() {

@@ -13,13 +13,14 @@ use super::calls;
 use super::commands::{Command, Order, Takes};
 use super::core::{Attach, Core, Effect, Input};
 use super::follow::{Following, Heard};
-use super::line::{Line, Tone};
+use super::line::Line;
+use super::room::{at_once_max, refused};
 use super::screen::Foot;
 use crate::client::NexusClient;
 use crate::id::AgentId;
 use crate::limits::terminal::{
-    CALLS_MAX, EVENTS_AT_ONCE_MAX, FINISHED_PENDING_MAX, FRAME_EVERY, HISTORY_LEAVING_MAX,
-    HISTORY_WAITING_MAX, TICK_EVERY,
+    EVENTS_AT_ONCE_MAX, FINISHED_PENDING_MAX, FRAME_EVERY, HISTORY_WAITING_MAX, LEAVING_MAX,
+    TICK_EVERY,
 };
 use crate::world::BoxFuture;
 
@@ -70,6 +71,13 @@ pub struct Terminal<'a, F> {
     /// Messages that wait for the one before them: they arrive in the order in which they were typed.
     messages: VecDeque<calls::Sent>,
     sending: Option<Id>,
+    /// Answers and cancellations on their way, which are not given up when somebody leaves.
+    acts: Vec<Id>,
+    /// One look at an agent at a time; whom to look at next.
+    refreshing: Option<Id>,
+    stale: Option<AgentId>,
+    /// Only what is typed now is completed.
+    completing: Option<AbortHandle>,
     /// Commands that wait for the one that runs: each finds what those before it have done.
     commands: VecDeque<BoxFuture<'static, Input>>,
     running: Option<Id>,
@@ -120,6 +128,10 @@ impl<'a, F: Face> Terminal<'a, F> {
             watching: None,
             messages: VecDeque::new(),
             sending: None,
+            acts: Vec::new(),
+            refreshing: None,
+            stale: None,
+            completing: None,
             commands: VecDeque::new(),
             running: None,
             typed: VecDeque::new(),
@@ -148,8 +160,7 @@ impl<'a, F: Face> Terminal<'a, F> {
                 Woken::Face(None) => break,
                 Woken::Frame => self.paint()?,
                 Woken::Answer(input) => {
-                    self.run_next();
-                    self.send_next();
+                    self.go_on();
                     input.map_or(Ok(()), |input| self.input(input))?;
                 }
                 Woken::Heard(heard) => self.heard(heard)?,
@@ -161,8 +172,8 @@ impl<'a, F: Face> Terminal<'a, F> {
             }
         }
         self.paint()?;
-        // Somebody who leaves does not wait long for a disk.
-        let _ = timeout(HISTORY_LEAVING_MAX, self.kept()).await;
+        // Somebody who leaves does not wait long for a disk or a server.
+        let _ = timeout(LEAVING_MAX, self.settled()).await;
         Ok(())
     }
 
@@ -179,8 +190,7 @@ impl<'a, F: Face> Terminal<'a, F> {
                     Ok((id, answer)) => (id, answer),
                     Err(error) => (error.id(), None),
                 };
-                self.running = self.running.filter(|running| *running != id);
-                self.sending = self.sending.filter(|sending| *sending != id);
+                self.ended(id);
                 Woken::Answer(answer)
             }
             heard = events => Woken::Heard(heard),
@@ -224,6 +234,10 @@ impl<'a, F: Face> Terminal<'a, F> {
             heard.push_back(Some(more));
         }
         for heard in heard {
+            // What is left is of an agent that is not followed any more.
+            if self.following.is_none() {
+                break;
+            }
             let input = match heard {
                 Some(Heard::Event(event)) => Input::Event(event),
                 Some(Heard::Lost(why)) => Input::Lost(why),
@@ -276,6 +290,32 @@ impl<'a, F: Face> Terminal<'a, F> {
         Ok(())
     }
 
+    /// A call has ended.
+    fn ended(&mut self, id: Id) {
+        for one in [&mut self.running, &mut self.sending, &mut self.refreshing] {
+            *one = one.filter(|one| *one != id);
+        }
+        self.acts.retain(|act| *act != id);
+    }
+
+    /// Begins what has waited for calls that ended.
+    fn go_on(&mut self) {
+        self.run_next();
+        self.send_next();
+        self.refresh_next();
+    }
+
+    /// Looks at the agent once more, after the look that is being taken.
+    fn refresh_next(&mut self) {
+        if self.refreshing.is_none()
+            && let Some(agent) = self.stale.take()
+        {
+            let client = self.client.clone();
+            let look = self.calls.spawn(async move { calls::refresh(&client, &agent).await });
+            self.refreshing = Some(look.id());
+        }
+    }
+
     /// Sends the next message, if the one before it has arrived.
     fn send_next(&mut self) {
         if self.sending.is_none()
@@ -305,15 +345,24 @@ impl<'a, F: Face> Terminal<'a, F> {
         }
     }
 
-    /// Returns once all that was typed is kept.
-    async fn kept(&mut self) {
-        while self.keeping
-            && let Some(ended) = self.calls.join_next().await
+    /// Returns once all that was typed is kept, sent and done.
+    async fn settled(&mut self) {
+        while (self.keeping
+            || self.sending.is_some()
+            || self.running.is_some()
+            || !self.acts.is_empty())
+            && let Some(ended) = self.calls.join_next_with_id().await
         {
-            if let Ok(Some(Input::Kept(_))) = ended {
+            let id = match &ended {
+                Ok((id, _)) => *id,
+                Err(error) => error.id(),
+            };
+            self.ended(id);
+            if let Ok((_, Some(Input::Kept(_)))) = ended {
                 self.keeping = false;
                 self.keep();
             }
+            self.go_on();
         }
     }
 
@@ -356,9 +405,8 @@ impl<'a, F: Face> Terminal<'a, F> {
 
     /// Asks the server. What comes of it comes as an input.
     fn call(&mut self, effect: Effect) {
-        if self.calls.len() + self.commands.len() + self.messages.len() >= CALLS_MAX {
-            let text = "✗ too much is going on at once: it was not done";
-            self.finished.push(Line::of(Tone::Bad, text));
+        if self.calls.len() + self.commands.len() + self.messages.len() >= at_once_max(&effect) {
+            self.calls.spawn(async move { Some(refused(effect)) });
             return;
         }
         let client = self.client.clone();
@@ -376,12 +424,15 @@ impl<'a, F: Face> Terminal<'a, F> {
                 }
             },
             Effect::Cancel { agent, request } => {
-                self.calls.spawn(async move { calls::cancel(&client, &agent, request).await });
+                let work = async move { calls::cancel(&client, &agent, request).await };
+                let act = self.calls.spawn(work);
+                self.acts.push(act.id());
             }
             Effect::Confirm { agent, confirm_id, decision } => {
                 let work =
                     async move { calls::confirm(&client, &agent, confirm_id, decision).await };
-                self.calls.spawn(work);
+                let act = self.calls.spawn(work);
+                self.acts.push(act.id());
             }
             Effect::Create(agent) => {
                 let directory = self.office.directory();
@@ -392,7 +443,8 @@ impl<'a, F: Face> Terminal<'a, F> {
                 self.calls.spawn(async move { Some(calls::survey(&client).await) });
             }
             Effect::Refresh(agent) => {
-                self.calls.spawn(async move { calls::refresh(&client, &agent).await });
+                self.stale = Some(agent);
+                self.refresh_next();
             }
             Effect::Run { command, words, agent } => {
                 let run = self.office.run(command, words, agent);
@@ -406,10 +458,12 @@ impl<'a, F: Face> Terminal<'a, F> {
             }
             Effect::Complete { takes, before, from, word, within } => {
                 let office = Arc::clone(&self.office);
-                self.calls.spawn(async move {
+                self.completing.take().inspect(AbortHandle::abort);
+                let completing = self.calls.spawn(async move {
                     let found = calls::known(&client, office.as_ref(), takes, word, within).await;
                     Some(Input::Candidates { before, from, found })
                 });
+                self.completing = Some(completing);
             }
             Effect::Print(_)
             | Effect::Attach { .. }

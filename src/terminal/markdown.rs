@@ -54,10 +54,16 @@ impl Markdown {
         lines
     }
 
-    /// All that was left open. The next text is an answer of its own.
-    pub fn finish(&mut self) -> Vec<Line> {
+    /// All that is open, because something else is shown next. The text goes on after it.
+    pub fn pause(&mut self) -> Vec<Line> {
         let mut lines = Vec::new();
         self.finish_to(self.open.len(), &mut lines);
+        lines
+    }
+
+    /// All that was left open. The next text is an answer of its own.
+    pub fn finish(&mut self) -> Vec<Line> {
+        let lines = self.pause();
         *self = Self::default();
         lines
     }

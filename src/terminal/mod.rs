@@ -34,6 +34,7 @@ mod markdown;
 mod menu;
 mod paint;
 mod render;
+mod room;
 pub mod screen;
 pub mod shell;
 

@@ -238,6 +238,17 @@ impl Core {
 
     /// A key while a question is open; whether the question took it.
     pub(super) fn answer(&mut self, key: Key) -> bool {
+        let Some((question, _)) = &self.question else {
+            return false;
+        };
+        // What the turn here waits for goes with it, so Esc is for the turn.
+        let ends_here = match &question.about {
+            About::Confirmation(id) => {
+                let asked = self.asked.iter().find(|asked| asked.confirm_id == *id);
+                question.asked == Why::Urgent && asked.is_some_and(|it| self.serves_this_turn(it))
+            }
+            About::Agent { .. } => false,
+        };
         let Some((question, menu)) = &mut self.question else {
             return false;
         };
@@ -254,7 +265,7 @@ impl Core {
         match menu.on(key) {
             Answer::Ignored => {
                 let asks = matches!(question.about, About::Agent { .. });
-                if key == Key::Escape && (asks || question.asked != Why::Urgent) {
+                if key == Key::Escape && !ends_here {
                     self.put_aside();
                     return true;
                 }
@@ -279,7 +290,7 @@ impl Core {
                 }
             }
             // Whoever does not want the agent goes back.
-            Some(About::Agent { .. }) => self.go_back(),
+            Some(About::Agent { .. }) => self.stay(),
             None => {}
         }
     }
@@ -302,7 +313,7 @@ impl Core {
                     self.wanted = Some(agent.clone());
                     self.effects.push(Effect::Create(agent));
                 }
-                Offer::Leave => self.go_back(),
+                Offer::Leave => self.stay(),
             },
         }
     }

@@ -9,6 +9,8 @@ use crate::terminal::choose::Size;
 
 #[path = "elsewhere_tests.rs"]
 mod elsewhere_tests;
+#[path = "place_tests.rs"]
+mod place_tests;
 
 const ALERT: &str = "⚠ Ctrl-Y: exec waits for a confirmation";
 const SIZE: Size = Size { columns: 80, rows: 24 };
@@ -41,6 +43,7 @@ fn attached(name: &str) -> Input {
         messages: Vec::new(),
         total: 0,
         missed: 0,
+        seen: 0,
         summary: None,
         confirmations: Vec::new(),
     }))
@@ -267,7 +270,7 @@ fn whispering_goes_to_the_other_and_back_by_the_cursor() {
     assert_eq!(stage.done, [Effect::Send { agent: lead, content, number: 1 }]);
     stage.forget();
     stage.types("/over\n");
-    let attach = Effect::Attach { agent: scout, how: Attach::After(7) };
+    let attach = Effect::Attach { agent: scout, how: Attach::After { seq: 7, seen: 0 } };
     assert_eq!(stage.done, [Effect::Leave, attach]);
 }
 
@@ -301,6 +304,8 @@ fn the_second_interrupt_leaves() {
     assert_eq!(stage.foot(), "scout › \nCtrl-C again leaves; Esc cancels the turn");
     stage.now += LEAVE_WITHIN * 2;
     stage.on(Input::Tick);
+    // What is not true any more is not said any more.
+    assert_eq!(stage.foot(), "scout › \nscout");
     stage.on(Input::Key(Key::Control('c')));
     assert_eq!(stage.done, []);
     stage.on(Input::Key(Key::Control('c')));
@@ -414,6 +419,7 @@ fn what_was_said_before_is_shown_with_as_much_as_is_wanted() {
             messages: serde_json::from_value(messages.clone()).unwrap(),
             total: 8,
             missed: 2,
+            seen: 0,
             summary: None,
             confirmations: Vec::new(),
         })));

@@ -2,6 +2,7 @@
 //! a stream of its own, in no order with that of the followed agent, so whatever is told twice counts once.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter::once;
 
 use super::asking::{Asked, decided};
 use super::{Core, Effect};
@@ -72,8 +73,9 @@ impl Elsewhere {
     }
 
     /// Whether a turn is one of these, or works for one of them, however many agents are between.
-    fn serves(&self, agent: &AgentId, request: &RequestId, own: &VecDeque<RequestId>) -> bool {
-        if own.contains(request) {
+    fn serves(&self, asked: &Asked, own: impl Fn(&RequestId) -> bool) -> bool {
+        let (agent, request) = (&asked.agent, &asked.request);
+        if own(request) {
             return true;
         }
         let mut errand = self.turns.get(agent).filter(|errand| errand.request == *request);
@@ -83,7 +85,7 @@ impl Elsewhere {
                 return false;
             };
             errand = self.turns.get(asker);
-            if errand.is_some_and(|errand| own.contains(&errand.request)) {
+            if errand.is_some_and(|errand| own(&errand.request)) {
                 return true;
             }
         }
@@ -102,7 +104,13 @@ impl Elsewhere {
 impl Core {
     /// Whether a turn was asked for here, or by somebody who was: then ours waits for it.
     pub(super) fn serves_us(&self, asked: &Asked) -> bool {
-        self.elsewhere.serves(&asked.agent, &asked.request, &self.own)
+        self.elsewhere.serves(asked, |request| self.own.contains(request))
+    }
+
+    /// Whether the turn that runs here waits for it: Esc ends both.
+    pub(super) fn serves_this_turn(&self, asked: &Asked) -> bool {
+        let turn = self.turn.as_ref();
+        turn.is_some_and(|turn| self.elsewhere.serves(asked, |request| turn.request == *request))
     }
 
     /// Sees to it that we are told of other agents.
@@ -143,6 +151,7 @@ impl Core {
         let followed = self.agent.as_ref() == Some(agent);
         match (&event.what, &event.request_id) {
             (What::TurnStarted { source_agent_id, .. }, Some(request)) => {
+                self.arrived(agent, request);
                 let errand = Errand { request: request.clone(), from: source_agent_id.clone() };
                 let turns = &mut self.elsewhere.turns;
                 if turns.len() < TURNS_KEPT_MAX || turns.contains_key(agent) {
@@ -168,6 +177,7 @@ impl Core {
                 self.withdraw(|asked| asked.agent == *agent);
             }
             (what, Some(request)) if what.is_terminal() => {
+                self.arrived(agent, request);
                 if self.elsewhere.turns.get(agent).is_some_and(|it| it.request == *request) {
                     self.elsewhere.turns.remove(agent);
                 }
@@ -188,8 +198,19 @@ impl Core {
     /// An agent has another id.
     pub(super) fn renamed(&mut self, before: &AgentId, now: &AgentId) {
         self.elsewhere.rename(before, now);
-        for asked in self.asked.iter_mut().filter(|asked| asked.agent == *before) {
-            asked.agent.clone_from(now);
+        let asked = self.asked.iter_mut().map(|asked| &mut asked.agent);
+        let sending = self.sending.values_mut().map(|sending| &mut sending.agent);
+        let left = self.whispering_from.iter_mut();
+        let left =
+            left.chain(self.before.iter_mut().flat_map(|(left, from)| once(left).chain(from)));
+        let named = asked.chain(sending).chain(left.map(|left| &mut left.agent));
+        named.filter(|agent| *agent == before).for_each(|agent| agent.clone_from(now));
+    }
+
+    /// A message to an agent that is not followed any more has come to it.
+    fn arrived(&mut self, agent: &AgentId, request: &RequestId) {
+        if self.agent.as_ref() != Some(agent) {
+            self.sending.retain(|_, sending| sending.request.as_ref() != Some(request));
         }
     }
 }

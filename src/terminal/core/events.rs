@@ -58,6 +58,7 @@ impl Core {
             What::TurnQueued { .. } => {}
             What::TurnStarted { content, source, source_agent_id } => {
                 self.end_turn();
+                self.seen = 0;
                 let own = self.own.contains(request);
                 self.sending.retain(|_, sending| sending.request.as_ref() != Some(request));
                 let from = source_agent_id.as_ref().map_or(source.as_str(), AgentId::as_str);
@@ -67,11 +68,13 @@ impl Core {
             }
             What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
                 self.settled(confirm_id);
+                self.pause_text();
                 let told = decided(*decision, resolved_by, reason.as_deref());
                 let tone = if decision.allows() { Tone::Good } else { Tone::Bad };
                 self.note(tone, &format!("  ? {told}"));
             }
             What::Compacted { tokens_before, tokens_after } => {
+                self.pause_text();
                 self.note(
                     Tone::Dim,
                     &format!("  · summed up: {tokens_before} tokens are now {tokens_after}"),
@@ -86,21 +89,27 @@ impl Core {
         if self.turn.as_ref().is_none_or(|turn| turn.request != *request) {
             self.end_turn();
         }
-        let now = self.now;
-        self.turn.get_or_insert_with(|| Turn::new(request.clone(), now, None))
+        let (now, said) = (self.now, &mut self.seen);
+        self.turn.get_or_insert_with(|| Turn {
+            said: std::mem::take(said),
+            ..Turn::new(request.clone(), now, None)
+        })
     }
 
     fn while_running(&mut self, request: &RequestId, at: Option<Timestamp>, what: &What) {
         let (now, feed) = (self.now, self.feed);
         let turn = self.turn(request);
         match what {
-            What::ContentChunk { text, .. } => {
-                turn.said += text.chars().count();
+            What::ContentChunk { text, offset } => {
                 turn.doing = Doing::Working;
-                let lines = turn.text.push(text);
+                let fresh = turn.fresh(text, *offset);
+                let lines = turn.text.push(fresh);
                 self.print(lines);
             }
-            What::ThinkingStarted {} => turn.doing = Doing::Thinking(now),
+            What::ThinkingStarted {} => {
+                turn.doing = Doing::Thinking(now);
+                self.pause_text();
+            }
             What::ThinkingEnded { duration_ms } => {
                 turn.doing = Doing::Working;
                 let took = seconds(std::time::Duration::from_millis(*duration_ms));
@@ -112,7 +121,6 @@ impl Core {
             What::ToolStarted { tool_id, name, params } => {
                 let (id, name, params) = (tool_id.clone(), name.clone(), params.clone());
                 turn.tools.push(Running { id, name, params, since: now, at });
-                turn.said = 0;
                 turn.doing = Doing::Working;
                 let rest = turn.text.finish();
                 self.print(rest);
@@ -126,6 +134,7 @@ impl Core {
                 let after = seconds(std::time::Duration::from_millis(*after_ms));
                 let told = format!("attempt {attempt} failed ({reason}), again in {after}");
                 turn.doing = Doing::Waiting(told.clone());
+                self.pause_text();
                 self.note(Tone::Bad, &format!("  · {told}"));
             }
             What::BatchHalted(batch) if batch.tools.len() > 1 => {
@@ -205,10 +214,11 @@ impl Core {
     /// What of an answer did not come as it was said.
     fn say_rest(&mut self, request: &RequestId, text: &str) {
         let shown = self.turn.as_ref().filter(|turn| turn.request == *request);
-        let said = shown.map_or(0, |turn| turn.said);
-        let rest: String = text.chars().skip(said).collect();
-        if !rest.is_empty() {
-            let lines = self.turn(request).text.push(&rest);
+        let said = shown.map_or(self.seen, |turn| turn.said);
+        if text.chars().count() > said {
+            let turn = self.turn(request);
+            let rest = turn.fresh(text, 0);
+            let lines = turn.text.push(rest);
             self.print(lines);
             self.end_turn();
         }

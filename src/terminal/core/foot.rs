@@ -1,8 +1,9 @@
 //! The foot of the screen: what is open, what goes on, what is asked, the input and the status.
 
-use super::{Core, Link};
+use super::{Core, Link, Sending};
 use crate::limits::terminal::{COLUMNS_MIN, ROWS_MIN};
 use crate::policy::Level;
+use crate::rpc::method::AgentSummary;
 use crate::terminal::line::{Line, Tone, cells};
 use crate::terminal::screen::Foot;
 
@@ -16,7 +17,7 @@ impl Core {
         let rows = usize::from(self.rows.max(ROWS_MIN)) - 1;
         let (mut input, cursor) = self.input(width);
         let mut below = self.candidate_rows(width);
-        below.push(self.status().cut(width));
+        below.push(self.status(width).cut(width));
         let mut left = rows - below.len().min(rows - 1);
         // Of a long input the part around the cursor is shown.
         let input_max =
@@ -53,7 +54,8 @@ impl Core {
                 lines.push(Line::of(Tone::Dim, &format!("  and {more} more")));
             }
         }
-        for sending in self.sending.values() {
+        let here = |sending: &&Sending| self.agent.as_ref() == Some(&sending.agent);
+        for sending in self.sending.values().filter(here) {
             let line = Line::of(Tone::Dim, "… ").with(Tone::Dim, &sending.content);
             lines.push(line.cut(width));
         }
@@ -104,8 +106,8 @@ impl Core {
 
     fn prompt(&self) -> Line {
         match (&self.agent, &self.whispering_from) {
-            (Some(agent), Some((from, _))) => {
-                let line = Line::of(Tone::Dim, from.as_str()).with(Tone::Loud, " ⇢ ");
+            (Some(agent), Some(from)) => {
+                let line = Line::of(Tone::Dim, from.agent.as_str()).with(Tone::Loud, " ⇢ ");
                 line.with(Tone::Strong, agent.as_str()).with(Tone::Own, " › ")
             }
             (Some(agent), None) => Line::of(Tone::Strong, agent.as_str()).with(Tone::Own, " › "),
@@ -126,7 +128,7 @@ impl Core {
         rows
     }
 
-    fn status(&self) -> Line {
+    fn status(&self, width: usize) -> Line {
         if let Some(hint) = &self.hint {
             return Line::of(Tone::Loud, hint);
         }
@@ -141,24 +143,58 @@ impl Core {
             };
             return Line::of(Tone::Dim, &told);
         };
-        let entry = &summary.entry;
-        let mut line = Line::new();
-        if entry.permission_level == Level::Yolo {
-            line.push(Tone::Bad, "YOLO ");
-        }
-        line.push(Tone::Dim, &format!("{} · {}", entry.agent_id, entry.model));
-        if let Some(tokens) = &summary.tokens {
-            let told =
-                format!(" · {} of {} tokens", thousands(tokens.total), thousands(tokens.budget));
-            line.push(Tone::Dim, &told);
-        }
-        let level = match entry.permission_level {
-            Level::Yolo => return line.with(Tone::Dim, &format!(" · {}", entry.cwd)),
-            Level::Trusted => "trusted",
-            Level::Sandboxed => "sandboxed",
-        };
-        line.with(Tone::Dim, &format!(" · {level} · {}", entry.cwd))
+        let full = about(summary, Width::Wide);
+        if full.cells() <= width { full } else { about(summary, Width::Narrow(width)) }
     }
+}
+
+/// How much room the status has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    Wide,
+    Narrow(usize),
+}
+
+/// The agent, its model, its tokens, what it may do, and where it works.
+fn about(summary: &AgentSummary, width: Width) -> Line {
+    let entry = &summary.entry;
+    let mut line = Line::new();
+    if entry.permission_level == Level::Yolo {
+        line.push(Tone::Bad, "YOLO ");
+    }
+    line.push(Tone::Dim, &format!("{} · {}", entry.agent_id, entry.model));
+    if let Some(tokens) = &summary.tokens {
+        let (total, budget) = (thousands(tokens.total), thousands(tokens.budget));
+        let told = match width {
+            Width::Wide => format!(" · {total} of {budget} tokens"),
+            Width::Narrow(_) => format!(" · {total}/{budget}"),
+        };
+        line.push(Tone::Dim, &told);
+    }
+    line.push(
+        Tone::Dim,
+        match entry.permission_level {
+            Level::Yolo => " · ",
+            Level::Trusted => " · trusted · ",
+            Level::Sandboxed => " · sandboxed · ",
+        },
+    );
+    let cwd = entry.cwd.to_string();
+    let cwd = match width {
+        Width::Wide => cwd,
+        Width::Narrow(width) => ending(&cwd, width.saturating_sub(line.cells())),
+    };
+    line.with(Tone::Dim, &cwd)
+}
+
+/// The end of a path, which tells more than its beginning.
+fn ending(path: &str, room: usize) -> String {
+    if cells(path) <= room {
+        return path.to_owned();
+    }
+    let ends = path.char_indices().map(|(at, _)| &path[at..]);
+    let fits = ends.skip(1).find(|end| cells(end) < room);
+    format!("…{}", fits.unwrap_or_default())
 }
 
 fn margin(cells: usize) -> Line {

@@ -6,6 +6,7 @@ mod complete;
 mod elsewhere;
 mod events;
 mod foot;
+mod place;
 mod said;
 mod turn;
 mod typed;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use self::asking::{Asked, Question};
 use self::elsewhere::Elsewhere;
 pub use self::elsewhere::WANTED;
+use self::place::Left;
 use self::turn::Turn;
 use super::editor::Editor;
 use super::key::Key;
@@ -77,6 +79,11 @@ pub enum Input {
     Lost(String),
     /// It is there again.
     Back,
+    /// It cannot be followed.
+    NotAttached {
+        agent: AgentId,
+        error: String,
+    },
     /// Nothing more will be told of the agent.
     StreamOver(Option<String>),
     /// A message got its name.
@@ -120,6 +127,8 @@ pub struct Attached {
     pub total: usize,
     /// How many came while it was looked, and may not be shown.
     pub missed: usize,
+    /// Characters that the last turn has said in those messages: its text is told from its beginning.
+    pub seen: usize,
     pub summary: Option<AgentSummary>,
     pub confirmations: Vec<ConfirmationEntry>,
 }
@@ -179,8 +188,8 @@ pub enum Attach {
     IfThere,
     /// Also where it has to be brought back first.
     Bring,
-    /// After this event: what was missed since is shown.
-    After(Seq),
+    /// After this event, and so many characters of a turn: what was missed since is shown.
+    After { seq: Seq, seen: usize },
 }
 
 /// How the server is doing.
@@ -201,12 +210,16 @@ pub struct Core {
     agent: Option<AgentId>,
     /// Who is being attached to.
     wanted: Option<AgentId>,
-    /// Where `/over` goes back to, and after which event.
-    whispering_from: Option<(AgentId, Seq)>,
+    /// Where `/over` goes back to.
+    whispering_from: Option<Left>,
+    /// Where to be again if who is wanted cannot be had, and where that would go back to.
+    before: Option<(Left, Option<Left>)>,
     summary: Option<AgentSummary>,
     /// The last event of the agent.
     seq: Seq,
     turn: Option<Turn>,
+    /// Characters that are shown of the text of a turn whose beginning was not told.
+    seen: usize,
     /// The turn that ran when the server was lost: its end may never be told.
     doubted: Option<RequestId>,
     /// Messages that were typed here and did not begin yet, by number.
@@ -231,6 +244,7 @@ pub struct Core {
 
 #[derive(Debug)]
 struct Sending {
+    agent: AgentId,
     content: String,
     request: Option<RequestId>,
 }
@@ -246,9 +260,11 @@ impl Core {
             agent: None,
             wanted: None,
             whispering_from: None,
+            before: None,
             summary: None,
             seq: 0,
             turn: None,
+            seen: 0,
             doubted: None,
             sending: BTreeMap::new(),
             next_number: 1,
@@ -279,6 +295,7 @@ impl Core {
             Input::Key(key) => self.key(key),
             Input::Paste(text) => {
                 self.leaving = None;
+                self.hint = None;
                 self.candidates.clear();
                 self.editor.insert(&text);
             }
@@ -299,8 +316,10 @@ impl Core {
                     self.doubted = self.turn.as_ref().map(|turn| turn.request.clone());
                     self.note(Tone::Good, "the server is there again");
                     self.effects.extend(self.agent.clone().map(Effect::Refresh));
+                    self.survey();
                 }
             }
+            Input::NotAttached { agent, error } => self.not_attached(&agent, &error),
             Input::StreamOver(why) => self.stream_over(why),
             Input::Named { number, request } => {
                 if let Some(sending) = self.sending.get_mut(&number) {
@@ -320,6 +339,7 @@ impl Core {
         }
         if self.leaving.is_some_and(|since| self.now.saturating_sub(since) > LEAVE_WITHIN) {
             self.leaving = None;
+            self.hint = None;
         }
         self.ask_next();
         std::mem::take(&mut self.effects)
@@ -344,7 +364,8 @@ impl Core {
 
     /// One line of the terminal's own.
     fn note(&mut self, tone: Tone, text: &str) {
-        self.print(vec![Line::of(tone, text).hanging(2)]);
+        let indent = text.len() - text.trim_start_matches(' ').len();
+        self.print(vec![Line::of(tone, text).hanging(indent + 2)]);
     }
 
     fn error(&mut self, text: &str) {
@@ -355,45 +376,6 @@ impl Core {
     fn told(&mut self, tone: Tone, text: &str) {
         let lines = text.trim_end().lines().map(|line| Line::of(tone, line).hanging(2));
         self.print(lines.collect());
-    }
-
-    fn attach(&mut self, agent: AgentId, how: Attach) {
-        self.forget_agent();
-        self.wanted = Some(agent.clone());
-        self.effects.push(Effect::Attach { agent, how });
-    }
-
-    /// Ends all that belongs to the agent of before: its stream and its turn.
-    fn forget_agent(&mut self) {
-        if self.agent.take().is_some() {
-            self.effects.push(Effect::Leave);
-        }
-        self.end_turn();
-        self.summary = None;
-        self.sending.clear();
-        self.question = None;
-        // Its questions wait on: they are those of somebody else now.
-        if !self.elsewhere.is_heard() {
-            self.asked.clear();
-        }
-    }
-
-    fn attached(&mut self, attached: Attached) {
-        if self.wanted.as_ref() != Some(&attached.agent) {
-            return;
-        }
-        self.wanted = None;
-        self.agent = Some(attached.agent.clone());
-        self.seq = attached.cursor;
-        self.show_earlier(&attached);
-        if let Some(summary) = attached.summary {
-            self.turn = Turn::running(&summary.entry, self.now);
-            self.summary = Some(summary);
-        }
-        for entry in attached.confirmations {
-            self.asks(Asked::of_entry(&attached.agent, entry));
-        }
-        self.survey();
     }
 
     fn refreshed(&mut self, summary: AgentSummary) {
@@ -414,26 +396,16 @@ impl Core {
     fn lost(&mut self, why: &str) {
         if self.link == Link::Up {
             self.link = Link::Lost;
+            self.pause_text();
             self.note(Tone::Bad, &format!("lost the server ({why}); trying again"));
         }
     }
 
-    fn stream_over(&mut self, why: Option<String>) {
-        let Some(agent) = self.agent.take().or(self.wanted.take()) else {
-            return;
-        };
-        self.link = Link::Up;
-        self.agent = Some(agent.clone());
-        self.forget_agent();
-        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        self.error(&format!("{agent} is not there any more{why}"));
-        self.go_back();
-    }
-
-    /// After an agent is gone: whoever whispered to it is with the other one again.
-    fn go_back(&mut self) {
-        if let Some((agent, seq)) = self.whispering_from.take() {
-            self.attach(agent, Attach::After(seq));
+    /// Shows what was said so far, because something else is shown next.
+    fn pause_text(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            let said = turn.text.pause();
+            self.print(said);
         }
     }
 

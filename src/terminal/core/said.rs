@@ -71,14 +71,14 @@ fn lines_of(message: &Message, feed: Feed) -> Vec<Line> {
                     Value::String(raw) => raw.clone(),
                     arguments => arguments.to_string(),
                 };
-                Line::of(Tone::Dim, &format!("  → {} {arguments}", call.name)).cut(200)
+                Line::of(Tone::Dim, &format!("  → {} {arguments}", call.name)).cut(200).hanging(4)
             }));
             lines
         }
         Message::Tool { .. } if feed == Feed::Off => Vec::new(),
         Message::Tool { content, .. } => {
             let first = content.trim_start().lines().next().unwrap_or_default();
-            vec![Line::of(Tone::Dim, &format!("  ← {first}")).cut(200)]
+            vec![Line::of(Tone::Dim, &format!("  ← {first}")).cut(200).hanging(4)]
         }
     }
 }

@@ -16,7 +16,7 @@ const PICTURE: Duration = Duration::from_millis(120);
 pub struct Turn {
     pub request: RequestId,
     pub text: Markdown,
-    /// Characters of the answer that is coming; the one after a tool call is another.
+    /// Characters of its text that are shown, those before its calls among them.
     pub said: usize,
     pub tools: Vec<Running>,
     pub doing: Doing,
@@ -50,10 +50,18 @@ impl Turn {
         Self { request, text, said: 0, tools, doing: Doing::Working, since, at }
     }
 
-    /// The one that an agent was in when we came.
-    pub fn running(entry: &AgentEntry, now: Duration) -> Option<Self> {
+    /// The one that an agent was in when we came; so much of its text is shown already.
+    pub fn running(entry: &AgentEntry, now: Duration, said: usize) -> Option<Self> {
         let request = entry.active_request_id.clone()?;
-        Some(Self::new(request, now, None))
+        Some(Self { said, ..Self::new(request, now, None) })
+    }
+
+    /// What of a piece of its text is not shown yet.
+    pub fn fresh<'a>(&mut self, text: &'a str, offset: usize) -> &'a str {
+        let known = self.said.saturating_sub(offset);
+        let fresh = text.char_indices().nth(known).map_or("", |(at, _)| &text[at..]);
+        self.said = self.said.max(offset + text.chars().count());
+        fresh
     }
 
     /// What it does now, a line for each thing.

@@ -2,7 +2,7 @@
 
 use super::{Attach, Core, Effect, Sending};
 use crate::id::AgentId;
-use crate::terminal::commands::{COMMANDS, Command, Does, Typed, read};
+use crate::terminal::commands::{COMMANDS, Command, Does, Typed, nearest, read};
 use crate::terminal::history::is_kept;
 use crate::terminal::key::Key;
 use crate::terminal::line::{Line, Tone};
@@ -14,12 +14,14 @@ impl Core {
         }
         self.leaving = None;
         self.hint = None;
+        if key == Key::Control('d') && self.editor.is_empty() {
+            return self.effects.push(Effect::Quit);
+        }
         if self.question.is_some() && self.answer(key) {
             return;
         }
         match key {
             Key::Escape => self.escape(),
-            Key::Control('d') if self.editor.is_empty() => self.effects.push(Effect::Quit),
             Key::Control('l') => self.effects.push(Effect::ClearScreen),
             Key::Control('y') => self.look_at_alert(),
             Key::Tab => return self.complete(),
@@ -57,7 +59,7 @@ impl Core {
         if let Some(turn) = &self.turn {
             let request = Some(turn.request.clone());
             self.effects.push(Effect::Cancel { agent, request });
-        } else if !self.sending.is_empty() {
+        } else if self.sending.values().any(|sending| sending.agent == agent) {
             self.effects.push(Effect::Cancel { agent, request: None });
         }
     }
@@ -69,11 +71,7 @@ impl Core {
             Typed::Nothing => {}
             Typed::Message(content) => self.send(content),
             Typed::Command { command, words } => self.command(command, words),
-            Typed::Unknown { word, nearest } => {
-                let meant = nearest.map(|name| format!("; did you mean /{name}?"));
-                let meant = meant.unwrap_or_else(|| "; see /help".to_owned());
-                self.error(&format!("there is no command /{word}{meant}"));
-            }
+            Typed::Unknown { word, nearest } => self.unknown(&word, nearest),
         }
     }
 
@@ -103,16 +101,19 @@ impl Core {
         };
         let number = self.next_number;
         self.next_number += 1;
-        self.sending.insert(number, Sending { content: content.clone(), request: None });
+        let sending = Sending { agent: agent.clone(), content: content.clone(), request: None };
+        self.sending.insert(number, sending);
         self.effects.push(Effect::Send { agent, content, number });
     }
 
     pub(super) fn not_sent(&mut self, number: u64, error: &str) {
         if let Some(sending) = self.sending.remove(&number) {
             self.own.retain(|own| sending.request.as_ref() != Some(own));
-            self.error(&format!("not sent: {error}"));
+            let here = self.agent.as_ref() == Some(&sending.agent);
+            let whom = if here { String::new() } else { format!(" to {}", sending.agent) };
+            self.error(&format!("not sent{whom}: {error}"));
             // It is not lost: it can be sent again.
-            if self.editor.is_empty() {
+            if here && self.editor.is_empty() {
                 self.editor.insert(&sending.content);
             }
         }
@@ -129,21 +130,18 @@ impl Core {
             }
             Does::Agent if words.is_empty() => {
                 let list = COMMANDS.iter().find(|command| command.name == "list");
-                let command = list.expect("there is a command that lists agents");
-                self.effects.push(Effect::Run { command, words, agent: self.agent.clone() });
+                self.command(list.expect("there is a command that lists agents"), words);
             }
             Does::Agent => self.with_agent(&words, |core, agent| {
-                core.whispering_from = None;
-                core.attach(agent, Attach::IfThere);
+                core.change_to(agent, None, Attach::IfThere);
             }),
             Does::Whisper if words.is_empty() => self.error("whisper to whom? /whisper NAME"),
             Does::Whisper => self.with_agent(&words, |core, agent| {
-                let from = core.agent.clone().map(|agent| (agent, core.seq));
-                core.whispering_from = core.whispering_from.take().or(from);
-                core.attach(agent, Attach::IfThere);
+                let from = core.whispering_from.clone().or_else(|| core.left());
+                core.change_to(agent, from, Attach::IfThere);
             }),
             Does::Over if self.whispering_from.is_none() => self.error("nobody is whispered to"),
-            Does::Over => self.go_back(),
+            Does::Over => self.over(),
             Does::Help => self.help(words.first().map(String::as_str)),
             Does::Clear => self.effects.push(Effect::ClearScreen),
             Does::Quit => self.effects.push(Effect::Quit),
@@ -161,6 +159,12 @@ impl Core {
         }
     }
 
+    fn unknown(&mut self, word: &str, nearest: Option<&str>) {
+        let meant = nearest.map(|name| format!("; did you mean /{name}?"));
+        let meant = meant.unwrap_or_else(|| "; see /help".to_owned());
+        self.error(&format!("there is no command /{word}{meant}"));
+    }
+
     fn help(&mut self, word: Option<&str>) {
         let wanted = word.map(|word| word.trim_start_matches('/'));
         let shown =
@@ -173,7 +177,8 @@ impl Core {
         let mut lines = vec![Line::new()];
         lines.extend(shown.map(line));
         if lines.len() == 1 {
-            return self.error(&format!("there is no command /{}", wanted.unwrap_or_default()));
+            let word = wanted.unwrap_or_default();
+            return self.unknown(word, nearest(word));
         }
         if wanted.is_none() {
             let keys = "Esc cancels the turn · Ctrl-Y asks what waits for a confirmation · Ctrl-C twice \

@@ -1,0 +1,99 @@
+//! With whom the terminal talks after something went wrong, and what becomes of what was on its way.
+
+use super::*;
+
+fn back_to_scout() -> Effect {
+    Effect::Attach { agent: agent("scout"), how: Attach::After { seq: 7, seen: 0 } }
+}
+
+#[test]
+fn whoever_does_not_want_a_missing_agent_is_where_they_were() {
+    for leaves in ['2', '\u{1b}'] {
+        let mut stage = Stage::with("scout");
+        stage.types("/agent nova\n");
+        stage.on(Input::NotThere { agent: agent("nova"), restorable: false });
+        stage.forget();
+        let key = if leaves == '2' { Key::Char('2') } else { Key::Escape };
+        stage.on(Input::Key(key));
+        assert_eq!(stage.done, [back_to_scout()]);
+        stage.on(attached("scout"));
+        assert_eq!(stage.foot(), "scout › \nscout");
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_be_followed_is_told_and_the_one_before_is_back() {
+    let mut stage = Stage::with("scout");
+    stage.types("/whisper lead\n");
+    stage.forget();
+    let failed = |name: &str| Input::NotAttached { agent: agent(name), error: "no".to_owned() };
+    // What comes late of another attempt is nobody's.
+    stage.on(failed("nova"));
+    assert_eq!((stage.printed.len(), stage.done.len()), (0, 0));
+    stage.on(failed("lead"));
+    assert_eq!(stage.printed, ["✗ cannot talk to lead: no"]);
+    assert_eq!(stage.done, [back_to_scout()]);
+    stage.on(attached("scout"));
+    assert_eq!(stage.foot(), "scout › \nscout");
+}
+
+#[test]
+fn nothing_is_over_but_the_agent_that_is_followed() {
+    let mut stage = Stage::with("scout");
+    stage.types("/agent lead\n");
+    stage.on(Input::StreamOver(None));
+    assert_eq!(stage.foot(), "› \nlooking for lead");
+}
+
+#[test]
+fn a_question_about_an_agent_keeps_nobody_from_leaving() {
+    let mut stage = Stage::with("scout");
+    stage.types("/agent nova\n");
+    stage.on(Input::NotThere { agent: agent("nova"), restorable: false });
+    stage.forget();
+    stage.on(Input::Key(Key::Control('d')));
+    assert_eq!(stage.done, [Effect::Quit]);
+}
+
+#[test]
+fn a_message_that_did_not_reach_an_agent_is_told_to_who_has_left_it() {
+    let mut stage = Stage::with("scout");
+    stage.types("Hello\n/agent lead\n");
+    stage.on(attached("lead"));
+    stage.forget();
+    assert_eq!(stage.foot(), "lead › \nlead");
+    stage.on(Input::NotSent { number: 1, error: "queue full".to_owned() });
+    assert_eq!(stage.printed, ["✗ not sent to scout: queue full"]);
+    assert_eq!(stage.foot(), "lead › \nlead");
+}
+
+#[test]
+fn escape_puts_aside_what_another_turn_waits_for() {
+    let mut stage = Stage::with("scout");
+    stage.on(Input::Surveyed { cursor: 7, waiting: Vec::new() });
+    stage.sends("Hello", "r1");
+    stage.asks("r1");
+    // It is the own turn's, but this is not the place where that runs.
+    stage.now += Duration::from_secs(1);
+    stage.on(Input::Key(Key::Down));
+    stage.core.change_to(agent("lead"), None, Attach::IfThere);
+    stage.on(attached("lead"));
+    assert!(stage.foot().contains("scout: exec needs a confirmation"), "{}", stage.foot());
+    stage.forget();
+    stage.on(Input::Key(Key::Escape));
+    assert_eq!(stage.done, []);
+    assert!(stage.foot().contains("⚠ Ctrl-Y: scout: exec waits"), "{}", stage.foot());
+    stage.types("Hi\n");
+    let content = "Hi".to_owned();
+    assert_eq!(stage.done, [Effect::Send { agent: agent("lead"), content, number: 2 }]);
+}
+
+#[test]
+fn what_others_ask_is_heard_again_when_the_server_is_back() {
+    let mut stage = Stage::with("scout");
+    stage.on(Input::Lost("reset".to_owned()));
+    stage.on(Input::Unwatched(None));
+    stage.forget();
+    stage.on(Input::Back);
+    assert_eq!(stage.done, [Effect::Refresh(agent("scout")), Effect::Survey]);
+}
