@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::error::ErrorKind;
 use clap::{FromArgMatches, Subcommand};
 
 use crate::cli::connection::Connection;
@@ -132,11 +133,14 @@ async fn run(
     if matches!(command.name, "list" | "create") {
         words.push("--no-start".to_owned());
     }
-    let parsed = parse(command.name, words)?;
-    parsed.run(connection).await.map_err(told)
+    match parse(command.name, &words) {
+        Ok(parsed) => parsed.run(connection).await.map_err(told),
+        Err(error) => spoken(command.name, &error),
+    }
 }
 
-/// Puts the current agent first where no agent is named.
+/// Puts the current agent first where no agent is named. A word that can be nothing else is the name of
+/// one, also of one that is not there.
 async fn about_agent(
     connection: &Connection,
     command: &Command,
@@ -149,7 +153,13 @@ async fn about_agent(
         .first()
         .is_some_and(|word| agents.iter().any(|entry| entry.agent_id.as_str() == word.as_str()));
     if !named && let Some(current) = current {
-        words.insert(0, current.to_string());
+        let text = command.does == Does::Rpc(Subject::AgentText);
+        let mut with_current = words.clone();
+        with_current.insert(0, current.to_string());
+        let fits = |words: &[String]| parse(command.name, words).is_ok();
+        if text || fits(&with_current) || !fits(words) {
+            *words = with_current;
+        }
     }
     if command.does == Does::Rpc(Subject::AgentText) && words.len() > 2 {
         let text = words.split_off(1).join(" ");
@@ -157,21 +167,41 @@ async fn about_agent(
     }
 }
 
-fn parse(name: &str, words: Vec<String>) -> Result<rpc::Command, String> {
+fn parse(name: &str, words: &[String]) -> Result<rpc::Command, clap::Error> {
     let grammar = rpc::Command::augment_subcommands(clap::Command::new(""));
     let grammar = grammar.no_binary_name(true).disable_help_subcommand(true);
-    let words = std::iter::once(name.to_owned()).chain(words).map(OsString::from);
-    let matches = grammar.try_get_matches_from(words);
-    let parsed = matches.and_then(|matches| rpc::Command::from_arg_matches(&matches));
-    parsed.map_err(|error| error.to_string().trim_end().replace("Usage: ", "Usage: /"))
+    let words = std::iter::once(name).chain(words.iter().map(String::as_str)).map(OsString::from);
+    let matches = grammar.try_get_matches_from(words)?;
+    rpc::Command::from_arg_matches(&matches)
+}
+
+/// What is said in place of a command: help that was asked for, or what is wrong with it. Commands begin
+/// with a slash here.
+fn spoken(name: &str, error: &clap::Error) -> Result<(), String> {
+    let text = error.to_string().replace("Usage: ", "Usage: /").replace("nexus3 rpc ", "/");
+    let text = text.replace("try '--help'", &format!("try /{name} --help"));
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            output::line(text.trim_end());
+            Ok(())
+        }
+        _ => {
+            let wrong = text.trim_end();
+            Err(format!("✗ {}", wrong.strip_prefix("error: ").unwrap_or(wrong)))
+        }
+    }
 }
 
 fn init(connection: &Connection, words: Vec<String>) -> Result<(), String> {
     let grammar = <init::Arguments as clap::Args>::augment_args(clap::Command::new("init"));
     let matches = grammar.no_binary_name(true).try_get_matches_from(words);
     let parsed = matches.and_then(|matches| init::Arguments::from_arg_matches(&matches));
-    let arguments = parsed.map_err(|error| error.to_string())?;
-    init::run(&connection.world, &arguments).map_err(|error| told(Failed::Other(error)))
+    match parsed {
+        Ok(arguments) => {
+            init::run(&connection.world, &arguments).map_err(|error| told(Failed::Other(error)))
+        }
+        Err(error) => spoken("init", &error),
+    }
 }
 
 /// Why a command failed; it has said the rest.
