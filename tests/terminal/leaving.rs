@@ -46,10 +46,11 @@ fn a_paste_of_many_lines_is_one_message() {
     server.rpc(&["create", "scout", "--cwd", "/"]);
     let mut person = at_server(&server, &["--agent", "scout"], 80, 24);
     person.sees_text("sandboxed ·");
-    person.types("\x1b[200~one\ntwo \x1b[31mred\x1b[201~");
+    // Lines end as terminals paste them, as files have them, and as other files have them.
+    person.types("\x1b[200~one\rtwo \x1b[31mred\nthree\r\nfour\x1b[201~");
     person.sees(|screen| screen.contains("scout › one\n") && screen.contains("[31mred"));
     person.types("\r");
     person.sees(|screen| screen.contains("\n› one\n  two"));
     let messages = server.rpc(&["messages", "scout", "--json"]).json();
-    assert_eq!(messages["messages"][0]["content"], "one\ntwo \u{fffd}[31mred");
+    assert_eq!(messages["messages"][0]["content"], "one\ntwo \u{fffd}[31mred\nthree\nfour");
 }

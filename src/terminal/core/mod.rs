@@ -297,7 +297,8 @@ impl Core {
                 self.leaving = None;
                 self.hint = None;
                 self.candidates.clear();
-                self.editor.insert(&text);
+                // Most terminals paste a line's end as Enter would type it.
+                self.editor.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
             }
             Input::Resized { columns, rows } => (self.columns, self.rows) = (columns, rows),
             Input::Tick => {}
