@@ -85,7 +85,7 @@ pub const COMMANDS: &[Command] = &[
     command("whisper", "NAME", "talks to another agent until /over", Takes::Agent, Does::Whisper),
     command("over", "", "goes back to the agent before", Takes::Nothing, Does::Over),
     command("list", "", "lists the agents", Takes::Nothing, NAMED),
-    command("create", "NAME [--preset P] …", "creates an agent", Takes::Nothing, NAMED),
+    command("create", "[NAME] [--preset P] …", "creates an agent", Takes::Nothing, NAMED),
     command("destroy", "NAME", "destroys an agent and those below it", Takes::Agent, NAMED),
     command(
         "send",

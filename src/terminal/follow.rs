@@ -98,6 +98,8 @@ impl Follower {
         loop {
             match self.events.next().await {
                 Some(Ok(event)) => {
+                    // Who refused before has thought better of it.
+                    why = None;
                     let stops = matches!(event.what, What::ServerStopping {});
                     self.heard(&event);
                     for piece in pieces(event) {

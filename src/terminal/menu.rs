@@ -5,6 +5,8 @@ use super::line::{Line, Tone};
 
 /// Answers that have a number.
 const NUMBERED_MAX: usize = 9;
+/// Rows for answers of which one may tell of others.
+const ITEMS_WITH_MORE_MIN: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Menu {
@@ -77,6 +79,9 @@ impl Menu {
         let about: Vec<Line> = self.about.iter().flat_map(|line| line.wrapped(width)).collect();
         let items_max = self.items.len().min((rows - about.len().min(rows / 2)).max(1));
         let mut lines: Vec<Line> = about.into_iter().take(rows - items_max).collect();
+        // A row tells of those that are not seen, where that leaves enough of the others.
+        let hidden = self.items.len() > items_max && items_max >= ITEMS_WITH_MORE_MIN;
+        let items_max = if hidden { items_max - 1 } else { items_max };
         let chosen = self.chosen.unwrap_or(0);
         let first = (chosen + 1).saturating_sub(items_max);
         for (index, item) in self.items.iter().enumerate().skip(first).take(items_max) {
@@ -86,6 +91,10 @@ impl Menu {
             let tone = if self.chosen == Some(index) { Tone::Strong } else { Tone::Plain };
             let line = Line::of(Tone::Loud, mark).with(Tone::Dim, &number).with(tone, item);
             lines.push(line.cut(width));
+        }
+        if hidden {
+            let more = format!("    … {} more, by the arrows", self.items.len() - items_max);
+            lines.push(Line::of(Tone::Dim, &more).cut(width));
         }
         lines
     }
@@ -122,5 +131,18 @@ mod tests {
         assert_eq!(shown(&menu), ["Run it?", "  1 once"]);
         menu.on(Key::Up);
         assert_eq!(shown(&menu), ["Run it?", "❯ 3 never"]);
+    }
+
+    #[test]
+    fn answers_that_are_not_seen_are_told_of() {
+        let items = (1..=6).map(|number| format!("agent {number}")).collect();
+        let mut menu = Menu::new(vec![Line::of(Tone::Loud, "Who?")], items).on_first();
+        let shown =
+            |menu: &Menu| -> Vec<String> { menu.lines(40, 4).iter().map(Line::text).collect() };
+        let more = "    … 4 more, by the arrows";
+        assert_eq!(shown(&menu), ["Who?", "❯ 1 agent 1", "  2 agent 2", more]);
+        menu.on(Key::Up);
+        assert_eq!(shown(&menu), ["Who?", "  5 agent 5", "❯ 6 agent 6", more]);
+        assert_eq!(menu.lines(40, 7).len(), 7);
     }
 }

@@ -29,6 +29,33 @@ pub fn refused(effect: Effect) -> Input {
     match effect {
         Effect::Send { number, .. } => Input::NotSent { number, error },
         Effect::Confirm { confirm_id, .. } => Input::NotConfirmed { confirm_id, error },
-        _ => Input::Ran { text: format!("✗ {error}: it was not done"), how: Tone::Bad },
+        Effect::Run { .. }
+        | Effect::Cancel { .. }
+        | Effect::Create(_)
+        | Effect::Survey
+        | Effect::Refresh(_)
+        | Effect::Complete { .. }
+        | Effect::Print(_)
+        | Effect::Attach { .. }
+        | Effect::Leave
+        | Effect::Remember(_)
+        | Effect::ClearScreen
+        | Effect::Quit => {
+            Input::Ran { text: format!("✗ {error}: it was not done"), how: Tone::Bad }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::AgentId;
+
+    #[test]
+    fn a_message_without_room_is_given_back() {
+        let agent = AgentId::parse("scout").unwrap();
+        let send = Effect::Send { agent: agent.clone(), content: "Hello".to_owned(), number: 3 };
+        assert!(at_once_max(&send) < at_once_max(&Effect::Cancel { agent, request: None }));
+        assert!(matches!(refused(send), Input::NotSent { number: 3, .. }));
     }
 }

@@ -162,6 +162,7 @@ fn steady(text: &str) -> String {
         (r"\d+(\.\d)? s\b", "N s"),
         (r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "*"),
         (r"\d+k? of \d+k? tokens", "N of M tokens"),
+        (r"\d+k?/\d+k\b", "N/M"),
     ] {
         text = Regex::new(varies).unwrap().replace_all(&text, instead).into_owned();
     }

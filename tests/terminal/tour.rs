@@ -21,7 +21,7 @@ fn begins(home: &Path, arguments: &[&str], (columns, rows): (u16, u16)) -> Perso
 fn tour(size: (u16, u16)) -> Vec<(&'static str, String)> {
     let home = private_home();
     let mut person = begins(home.path(), &[], size);
-    let mut seen = vec![("1 start", person.sees_text("tokens"))];
+    let mut seen = vec![("1 start", person.sees_text("demo ·"))];
     person.types("Hello\r");
     person.sees(|screen| screen.contains("that tool.") && !screen.contains("Esc"));
     person.types("call echo {\"message\":\"hi\"}\r");

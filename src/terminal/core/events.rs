@@ -71,6 +71,9 @@ impl Core {
                 self.pause_text();
                 let told = decided(*decision, resolved_by, reason.as_deref());
                 let tone = if decision.allows() { Tone::Good } else { Tone::Bad };
+                if let Some(turn) = self.turn.as_mut().filter(|_| !decision.allows()) {
+                    turn.over += 1;
+                }
                 self.note(tone, &format!("  ? {told}"));
             }
             What::Compacted { tokens_before, tokens_after } => {
@@ -126,6 +129,7 @@ impl Core {
                 self.print(rest);
             }
             What::ToolCompleted { tool_id, .. } => {
+                turn.over += 1;
                 let begun = turn.tools.iter().position(|tool| tool.id == *tool_id);
                 let begun = begun.map(|index| turn.tools.remove(index)).and_then(|tool| tool.at);
                 self.tool_completed(took(begun, at).map(seconds), what);
@@ -137,13 +141,14 @@ impl Core {
                 self.pause_text();
                 self.note(Tone::Bad, &format!("  · {told}"));
             }
-            What::BatchHalted(batch) if batch.tools.len() > 1 => {
-                self.note(Tone::Dim, "  · the calls after it are left out");
+            What::BatchStarted(_) => turn.over = 0,
+            What::BatchHalted(batch) => {
+                if turn.over < batch.tools.len() {
+                    self.note(Tone::Dim, "  · the calls after it are left out");
+                }
             }
             // The stream gives snapshots as chunks. The others were looked at before.
-            What::BatchStarted(_)
-            | What::BatchHalted(_)
-            | What::BatchCompleted(_)
+            What::BatchCompleted(_)
             | What::ToolProgress { .. }
             | What::TurnSnapshot { .. }
             | What::AgentCreated { .. }

@@ -192,9 +192,10 @@ fn ending(path: &str, room: usize) -> String {
     if cells(path) <= room {
         return path.to_owned();
     }
-    let ends = path.char_indices().map(|(at, _)| &path[at..]);
-    let fits = ends.skip(1).find(|end| cells(end) < room);
-    format!("…{}", fits.unwrap_or_default())
+    let ends = path.char_indices().map(|(at, _)| &path[at..]).skip(1);
+    let mut fits = ends.filter(|end| cells(end) < room);
+    let whole = fits.clone().find(|end| end.starts_with('/'));
+    format!("…{}", whole.or_else(|| fits.next()).unwrap_or_default())
 }
 
 fn margin(cells: usize) -> Line {

@@ -97,3 +97,48 @@ fn what_others_ask_is_heard_again_when_the_server_is_back() {
     stage.on(Input::Back);
     assert_eq!(stage.done, [Effect::Refresh(agent("scout")), Effect::Survey]);
 }
+
+#[test]
+fn calls_are_left_out_only_where_there_are_some() {
+    let tools = json!([{"tool_id": "1", "name": "exec"}, {"tool_id": "2", "name": "exec"}]);
+    let batch = |kind: &str| json!({"type": kind, "tools": tools, "parallel": false});
+    for (done, told) in [(1, 0), (0, 1)] {
+        let mut stage = Stage::with("scout");
+        stage.sends("Hello", "r1");
+        stage.event("r1", batch("batch_started"));
+        for _ in 0..done {
+            let call = json!({"type": "tool_completed", "tool_id": "1", "name": "exec",
+                "params": "{}", "success": true, "error": null, "output": ""});
+            stage.event("r1", call);
+        }
+        stage.asks("r1");
+        let denied = json!({"type": "confirmation_resolved", "confirm_id": confirm_id(),
+            "decision": "deny", "resolved_by": "rpc", "resolved_at": "2026-01-01T00:00:01Z"});
+        stage.event("r1", denied);
+        stage.event("r1", batch("batch_halted"));
+        let left_out = stage.printed.iter().filter(|line| line.contains("left out"));
+        assert_eq!(left_out.count(), told);
+    }
+}
+
+#[test]
+fn a_narrow_status_tells_the_level_and_the_end_of_the_directory() {
+    let summary = json!({"agent_id": "scout", "is_temp": false, "created_at": "2026-01-01T00:00:00Z",
+        "message_count": 0, "should_shutdown": false, "parent_agent_id": null, "child_count": 0,
+        "depth": 0, "model": "demo", "permission_level": "sandboxed", "preset": "sandboxed",
+        "cwd": "/home/ann/work/tree", "write_paths": [], "status": "idle",
+        "active_request_id": null, "queued": 0, "halted_at_iteration_limit": false,
+        "last_action_at": null, "tokens": {"total": 1096, "budget": 131_072}});
+    for (columns, told) in [
+        (80, "scout · demo · 1096 of 131k tokens · sandboxed · /home/ann/work/tree"),
+        (50, "scout · demo · 1096/131k · sandboxed · …/tree"),
+        (41, "scout · demo · 1096/131k · sandboxed · …"),
+        (20, "scout · demo · 109…"),
+    ] {
+        let mut stage = Stage::with("scout");
+        stage.on(Input::Resized { columns, rows: 12 });
+        let summary = serde_json::from_value(summary.clone()).unwrap();
+        stage.on(Input::Refreshed(Box::new(summary)));
+        assert_eq!(stage.foot(), format!("scout › \n{told}"));
+    }
+}

@@ -19,6 +19,8 @@ pub struct Turn {
     /// Characters of its text that are shown, those before its calls among them.
     pub said: usize,
     pub tools: Vec<Running>,
+    /// Calls of the batch that are over, those that were denied among them.
+    pub over: usize,
     pub doing: Doing,
     /// When we saw it begin, and when it did.
     pub since: Duration,
@@ -47,7 +49,7 @@ pub enum Doing {
 impl Turn {
     pub fn new(request: RequestId, since: Duration, at: Option<Timestamp>) -> Self {
         let (text, tools) = (Markdown::default(), Vec::new());
-        Self { request, text, said: 0, tools, doing: Doing::Working, since, at }
+        Self { request, text, said: 0, tools, over: 0, doing: Doing::Working, since, at }
     }
 
     /// The one that an agent was in when we came; so much of its text is shown already.
