@@ -81,10 +81,10 @@ impl Elsewhere {
         let mut errand = self.turns.get(agent).filter(|errand| errand.request == *request);
         // Agents cannot wait for each other in a circle, but what is told of them may be old.
         for _ in 0..self.turns.len() {
-            let Some(asker) = errand.and_then(|errand| errand.from.as_ref()) else {
+            let Some(waits) = errand.and_then(|errand| errand.from.as_ref()) else {
                 return false;
             };
-            errand = self.turns.get(asker);
+            errand = self.turns.get(waits);
             if errand.is_some_and(|errand| own(&errand.request)) {
                 return true;
             }

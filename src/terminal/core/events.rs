@@ -143,7 +143,8 @@ impl Core {
             }
             What::BatchStarted(_) => turn.over = 0,
             What::BatchHalted(batch) => {
-                if turn.over < batch.tools.len() {
+                // A call that stands alone has none after it, whether its end was told or not.
+                if batch.tools.len() > 1 && turn.over < batch.tools.len() {
                     self.note(Tone::Dim, "  · the calls after it are left out");
                 }
             }
