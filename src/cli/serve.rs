@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
@@ -182,13 +183,13 @@ pub fn log(logs: &Path, level: LogLevel, person: Person) -> anyhow::Result<()> {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    let to_file = fmt::layer().with_writer(file).with_ansi(false).with_filter(level);
+    let to_file = fmt::layer().with_writer(file).with_ansi(false).with_filter(heard(level));
     let to_person = fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false)
         .with_target(false)
         .without_time()
-        .with_filter(if person == Person::Here { level } else { LevelFilter::OFF });
+        .with_filter(heard(if person == Person::Here { level } else { LevelFilter::OFF }));
     tracing_subscriber::registry().with(to_file).with(to_person).try_init()?;
     // What panicked and where stands in the log before the line that gives it its number.
     std::panic::set_hook(Box::new(|panic| {
@@ -197,6 +198,12 @@ pub fn log(logs: &Path, level: LogLevel, person: Person) -> anyhow::Result<()> {
         tracing::error!(location, "panic: {message}");
     }));
     Ok(())
+}
+
+/// Everything but what the library for MCP says: it writes down whole messages, with whatever secrets servers
+/// put into them, and at any length.
+fn heard(level: LevelFilter) -> Targets {
+    Targets::new().with_default(level).with_target("rmcp", LevelFilter::OFF)
 }
 
 /// The first thing a server writes shows whether it can write at all.
