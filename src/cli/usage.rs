@@ -77,3 +77,34 @@ fn word(error: &clap::Error, kind: ContextKind) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Names that a command has itself and gets from one above it: clap would read one as the other.
+    fn doubled(command: &clap::Command, above: &BTreeSet<String>, found: &mut Vec<String>) {
+        let mut global = above.clone();
+        for argument in command.get_arguments() {
+            let name = argument.get_id().to_string();
+            if above.contains(&name) {
+                found.push(format!("{}: {name}", command.get_name()));
+            }
+            if argument.is_global_set() {
+                global.insert(name);
+            }
+        }
+        for below in command.get_subcommands() {
+            doubled(below, &global, found);
+        }
+    }
+
+    #[test]
+    fn no_command_has_an_argument_that_all_have() {
+        let mut found = Vec::new();
+        doubled(&Arguments::command(), &BTreeSet::new(), &mut found);
+        assert_eq!(found, [""; 0]);
+    }
+}

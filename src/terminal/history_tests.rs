@@ -32,7 +32,7 @@ fn secrets_and_what_begins_with_a_space_are_not_kept() {
     assert!(is_kept("what does --environment do?"));
     assert!(!is_kept(" a secret of mine"));
     assert!(!is_kept("\n"));
-    assert!(!is_kept("/mcp connect x --url http://localhost --header=Authorization=abc"));
+    assert!(!is_kept("/mcp connect x --mcp-url http://localhost --header=Authorization=abc"));
     assert!(!is_kept("/mcp connect x --command y --env KEY=abc"));
     assert!(!is_kept("the token is (nxk_0123)"));
     assert!(!is_kept(&"x".repeat(HISTORY_ENTRY_BYTES_MAX + 1)));

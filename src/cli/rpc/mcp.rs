@@ -17,7 +17,7 @@ use crate::tool::mcp::Status;
 #[command(after_help = "Examples:\n  \
     nexus3 rpc mcp list\n  \
     nexus3 rpc mcp connect files --command mcp-files --arg /srv\n  \
-    nexus3 rpc mcp connect search --url http://127.0.0.1:3001/mcp --agent-id scout\n  \
+    nexus3 rpc mcp connect search --mcp-url http://127.0.0.1:3001/mcp --agent-id scout\n  \
     nexus3 rpc mcp status files\n  \
     nexus3 rpc mcp disconnect files")]
 pub struct Mcp {
@@ -29,7 +29,7 @@ pub struct Mcp {
 enum Act {
     /// Lists the MCP servers with the tools that agents see
     List,
-    /// Connects to one: as mcp.json has it or, with --command or --url, to another
+    /// Connects to one: as mcp.json has it or, with --command or --mcp-url, to another
     Connect(Connect),
     /// Ends a connection and everything it runs
     Disconnect {
@@ -51,19 +51,20 @@ struct Connect {
     #[arg(long, value_name = "PROGRAM")]
     command: Option<String>,
     /// An argument of the program; can be given again
-    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true, requires = "command")]
     args: Vec<String>,
     /// A variable for the program, as NAME=VALUE; can be given again
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "command")]
     env: Vec<(String, String)>,
     /// Where the program runs
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "command")]
     cwd: Option<String>,
     /// Where it is reached by streamable HTTP
-    #[arg(long, conflicts_with_all = ["command", "args", "env", "cwd"])]
-    url: Option<String>,
+    // Every command has a `--url`, which says where our own server is.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "args", "env", "cwd"])]
+    mcp_url: Option<String>,
     /// A header for it, as NAME=VALUE; can be given again
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, requires = "mcp_url")]
     header: Vec<(String, String)>,
     /// Only this agent sees it, and it ends with the agent
     #[arg(long, value_name = "ID")]
@@ -106,7 +107,7 @@ impl Mcp {
 
 impl Connect {
     async fn run(self, connection: &Connection) -> Result<(), Failed> {
-        let Self { name, command, args, env, cwd, url, header, agent_id } = self;
+        let Self { name, command, args, env, cwd, mcp_url: url, header, agent_id } = self;
         let (env, headers): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (env.into_iter().collect(), header.into_iter().collect());
         let is_given = command.is_some() || url.is_some();
