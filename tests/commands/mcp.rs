@@ -157,6 +157,36 @@ fn a_host_creates_drives_and_destroys_an_agent() {
 }
 
 #[test]
+fn a_host_hears_of_its_own_turn_only() {
+    let server = Serving::start(&[]);
+    let mut host = Host::of(&server);
+    host.tool("create", json!({"agent_id": "scout"}));
+    let of_scout = |method: &str, params: Value| {
+        server.rpc(&["call", method, &params.to_string(), "--agent", "scout"]).json()
+    };
+    let content = r#"call sleep {"seconds": 600}"#;
+    of_scout("send", json!({"content": content, "request_id": "theirs", "wait": false}));
+    let listed = || server.rpc(&["call", "list_agents"]).json()["agents"][0].clone();
+    soon("the other turn runs", || listed()["status"] == "running");
+    let arguments = json!({"agent_id": "scout", "content": r#"call echo {"message": "hi"}"#});
+    let params = json!({"name": "send", "arguments": arguments, "_meta": {"progressToken": "p"}});
+    let call = host.ask("tools/call", params);
+    soon("the own turn waits", || listed()["queued"] == 1);
+    of_scout("cancel", json!({"request_id": "theirs"}));
+    let mut heard = Vec::new();
+    loop {
+        let message = host.hear();
+        if message["id"] == json!(call) {
+            break;
+        }
+        heard.push(message["params"]["message"].clone());
+    }
+    let of = |tool: &str| heard.iter().any(|told| told.as_str().unwrap().contains(tool));
+    assert_eq!((of("runs echo"), of("sleep")), (true, false), "{heard:?}");
+    assert_eq!(host.leave(), Some(0));
+}
+
+#[test]
 fn every_tool_says_what_it_takes_and_nothing_else_is_taken() {
     let server = Serving::start(&[]);
     let mut host = Host::of(&server);

@@ -275,14 +275,17 @@ impl Agents {
         let mut count = 0.0;
         while let Some(event) = events.next().await {
             let Ok(event) = event else { continue };
-            let is_ours = event.request_id.as_ref() == Some(request);
+            if event.request_id.as_ref() != Some(request) {
+                // Others have turns of this agent as well.
+                continue;
+            }
             let message = match event.what {
                 What::ContentChunk { text, .. } => text,
                 What::ToolStarted { name, .. } => format!("runs {name}"),
                 What::ToolCompleted { name, success, .. } => {
                     format!("{name} {}", if success { "is done" } else { "failed" })
                 }
-                what if is_ours && what.is_terminal() => return,
+                what if what.is_terminal() => return,
                 _ => continue,
             };
             count += 1.0;
