@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use http::{HeaderName, HeaderValue, Uri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{HeaderText, Source};
 use crate::limits::{MCP_SERVER_NAME_CHARS_MAX, MCP_SERVERS_MAX};
@@ -170,26 +171,67 @@ impl McpServer {
         }
     }
 
-    /// What nobody is shown of it.
-    pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        let secrets = match self {
+    /// What nobody is shown of it, the longest first: one may be a part of another.
+    pub fn secrets(&self) -> Vec<String> {
+        let values = match self {
             Self::Stdio { env, .. } => env,
             Self::Http { headers, .. } => headers,
         };
+        let mut secrets: Vec<String> =
+            values.values().flat_map(|value| told_as(value.expose())).collect();
         // What is shorter is no secret, and would take common words along.
-        secrets.values().map(HeaderText::expose).filter(|secret| secret.len() >= SECRET_BYTES_MIN)
+        secrets.retain(|secret| secret.len() >= SECRET_BYTES_MIN);
+        secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        secrets.dedup();
+        secrets
     }
 
     /// A text without the secrets of this server.
     pub fn hide(&self, text: &str) -> String {
         let mut told = text.to_owned();
         for secret in self.secrets() {
-            told = told.replace(secret, "[redacted]");
+            if told.contains(&secret) {
+                told = told.replace(&secret, HIDDEN);
+            }
         }
         told
     }
+
+    /// A JSON value without them, wherever they stand in it.
+    pub fn hide_in(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.hide(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),
+            Value::Object(members) => members.values_mut().for_each(|member| self.hide_in(member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
 }
 
+/// How somebody who knows a value may tell it: as it is, a line of it, what stands behind the word that says
+/// how it is meant (`Bearer …`), and each of these inside a JSON string.
+fn told_as(value: &str) -> Vec<String> {
+    let mut told = vec![value.to_owned()];
+    if let Some((scheme, rest)) = value.trim().split_once(' ')
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        && !rest.trim().contains(char::is_whitespace)
+    {
+        told.push(rest.trim().to_owned());
+    }
+    if value.contains('\n') {
+        told.extend(value.lines().map(|line| line.trim().to_owned()));
+    }
+    for plain in 0..told.len() {
+        let escaped = Value::from(told[plain].as_str()).to_string();
+        let inside = escaped[1..escaped.len() - 1].to_owned();
+        if inside != told[plain] {
+            told.push(inside);
+        }
+    }
+    told
+}
+
+const HIDDEN: &str = "[redacted]";
 const SECRET_BYTES_MIN: usize = 6;
 
 enum Wants {
@@ -250,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    fn server(form: serde_json::Value) -> Result<McpServer, McpConfigError> {
+    fn server(form: Value) -> Result<McpServer, McpConfigError> {
         McpServer::of(serde_json::from_value(form).unwrap(), None)
     }
 
@@ -300,5 +342,29 @@ mod tests {
         let known = server(json!({"command": "x", "env": {"KEY": "hunter22", "N": "1"}})).unwrap();
         assert_eq!(known.hide("no hunter22 for 1"), "no [redacted] for 1");
         assert!(!format!("{known:?}").contains("hunter22"));
+    }
+
+    #[test]
+    fn a_secret_is_hidden_however_it_is_told() {
+        let form = json!({"url": "http://x/", "headers": {
+            "A": "Bearer hunter22", "B": "hunter22-and-more", "C": "say \"hunter3\" twice"
+        }});
+        let known = server(form).unwrap();
+        for (told, shown) in [
+            ("no hunter22!", "no [redacted]!"),
+            ("no Bearer hunter22!", "no [redacted]!"),
+            // The longer one as a whole, not its beginning alone.
+            ("no hunter22-and-more!", "no [redacted]!"),
+            (r#"{"c": "say \"hunter3\" twice"}"#, r#"{"c": "[redacted]"}"#),
+            ("a Bearer of twice", "a Bearer of twice"),
+        ] {
+            assert_eq!(known.hide(told), shown, "{told}");
+        }
+        let form = json!({"command": "x", "env": {"PEM": "BEGIN\nline-one\nline-two\nEND"}});
+        let known = server(form).unwrap();
+        assert_eq!(known.hide("at line-two of it"), "at [redacted] of it");
+        let mut value = json!({"a": ["line-one"], "b": 1});
+        known.hide_in(&mut value);
+        assert_eq!(value, json!({"a": ["[redacted]"], "b": 1}));
     }
 }

@@ -18,7 +18,7 @@ impl Ear for Recorder {
     }
 
     fn begins(&self, server: &str, config: &McpServer, origin: Origin) {
-        let secrets = config.secrets().map(SecretString::from).collect();
+        let secrets = config.secrets().into_iter().map(SecretString::from).collect();
         self.said(server, Conversation::Begins { transport: config.transport(), origin, secrets });
     }
 
