@@ -131,7 +131,7 @@ impl Code {
             .with(json!({"kind": "storage", "retryable": retryable}))
     }
 
-    fn of_restore(error: &RestoreError) -> ErrorObject {
+    pub(super) fn of_restore(error: &RestoreError) -> ErrorObject {
         match error {
             RestoreError::Storage { source } => Self::of_store(source),
             RestoreError::File { source } => Self::of_session_file(source),

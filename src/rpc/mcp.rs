@@ -92,13 +92,22 @@ impl Call<'_> {
         let owner = match &agent_id {
             None => Owner::Everybody,
             Some(id) => {
-                let agent = self.rpc.pool.agent(id).ok_or_else(|| Code::gone(id))?;
+                let found = self.rpc.pool.find_on_record(id).await;
+                let found = found.map_err(|error| Code::of_restore(&error))?;
+                let agent = found.ok_or_else(|| Code::gone(id))?;
                 Owner::Agent(agent.workplace().ok_or_else(|| Code::gone(id))?)
             }
         };
         let connected = self.rpc.pool.mcp().connect(&name, config, owner).await;
         let View { name, status, tools, error, .. } =
             connected.map_err(|error| Code::of_mcp(&error))?;
+        if let (Owner::Agent(number), Some(id)) = (owner, &agent_id)
+            && self.rpc.pool.at_workplace(number).is_none()
+        {
+            // It went before it was given this, so that nobody else ends it.
+            let _ = self.rpc.pool.mcp().disconnect(&name).await;
+            return Err(Code::gone(id));
+        }
         Ok(McpConnectResult { connected: status == Status::Connected, name, tools, error })
     }
 

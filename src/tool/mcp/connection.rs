@@ -106,6 +106,8 @@ pub(super) struct Server {
     /// What went wrong last on the way to it: the library does not pass that on.
     pub(super) trouble: ArcSwapOption<Lost>,
     pub(super) stop: CancellationToken,
+    /// The configured one of its name, which was disconnected before.
+    pub(super) instead_of: Option<Arc<Server>>,
     told: Told,
     state: ArcSwap<State>,
     offered: ArcSwap<Offered>,
@@ -132,6 +134,7 @@ impl Server {
             tail: Tail::default(),
             trouble: ArcSwapOption::empty(),
             stop: CancellationToken::new(),
+            instead_of: None,
             told,
             state: ArcSwap::from_pointee(State::Connecting),
             offered: ArcSwap::default(),
@@ -149,6 +152,14 @@ impl Server {
             State::Failed(_) if self.is_hurried.load(Ordering::Acquire) => Status::Connecting,
             State::Failed(_) => Status::Failed,
             State::Disconnected => Status::Disconnected,
+        }
+    }
+
+    /// What is configured under its name.
+    pub(super) fn configured(self: &Arc<Self>) -> Option<Arc<Self>> {
+        match self.origin {
+            Origin::Configuration => Some(Arc::clone(self)),
+            Origin::Call => self.instead_of.clone(),
         }
     }
 

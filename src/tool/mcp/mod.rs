@@ -190,7 +190,9 @@ impl Servers {
     /// Begins to connect to all servers of the configuration, and waits for none.
     pub fn start(&self, configured: &BTreeMap<String, McpServer>) {
         for (name, config) in configured {
-            self.launch(name, config.clone(), (Owner::Everybody, Origin::Configuration));
+            let whose = (Owner::Everybody, Origin::Configuration);
+            // Nobody else has connected to anything yet.
+            let _ = self.launch(name, config.clone(), whose, None);
         }
     }
 
@@ -203,6 +205,9 @@ impl Servers {
         owner: Owner,
     ) -> Result<View, McpError> {
         check_name(name)?;
+        if self.running.is_closed() {
+            return Err(McpError::Stopping);
+        }
         let known = self.known.load().get(name).cloned();
         let server = match (known, config) {
             (Some(known), Some(_)) if known.status() != Status::Disconnected => {
@@ -212,20 +217,20 @@ impl Servers {
                 return Err(McpError::NotItsOwn { name: name.to_owned() });
             }
             (Some(known), None) if known.status() == Status::Disconnected => {
-                self.launch(name, known.config.clone(), (known.owner, known.origin))
+                let whose = (known.owner, known.origin);
+                self.launch(name, known.config.clone(), whose, Some(&known))?
             }
             (Some(known), None) => {
                 known.try_now();
                 known
             }
             (None, None) => return Err(McpError::Unknown { name: name.to_owned() }),
-            (Some(_) | None, Some(_)) if self.running.is_closed() => {
-                return Err(McpError::Stopping);
-            }
-            (Some(_) | None, Some(_)) if self.known.load().len() >= MCP_SERVERS_MAX => {
+            (None, Some(_)) if self.known.load().len() >= MCP_SERVERS_MAX => {
                 return Err(McpError::TooMany);
             }
-            (Some(_) | None, Some(config)) => self.launch(name, config, (owner, Origin::Call)),
+            (known, Some(config)) => {
+                self.launch(name, config, (owner, Origin::Call), known.as_ref())?
+            }
         };
         server.attempted().await;
         let view = server.view();
@@ -294,30 +299,53 @@ impl Servers {
         server.tools().into_iter().find(|(definition, _)| definition.name == name)
     }
 
+    /// Begins to connect, in place of the one that was there `before`.
     fn launch(
         &self,
         name: &str,
         config: McpServer,
         (owner, origin): (Owner, Origin),
-    ) -> Arc<Server> {
+        before: Option<&Arc<Server>>,
+    ) -> Result<Arc<Server>, McpError> {
         let told = Told { generation: Arc::clone(&self.generation), ear: self.ear.clone() };
-        let server = Arc::new(Server::new(name, config, (owner, origin), told));
+        let mut server = Server::new(name, config, (owner, origin), told);
+        server.instead_of = before.filter(|_| origin == Origin::Call).and_then(Server::configured);
+        let server = Arc::new(server);
+        let mut is_taken = false;
         self.known.rcu(|known| {
+            let is_before = |there| before.is_some_and(|before| Arc::ptr_eq(before, there));
+            // Somebody else may have been quicker.
+            is_taken = known.get(name).is_some_and(|there| !is_before(there));
             let mut known = BTreeMap::clone(known);
-            known.insert(name.to_owned(), Arc::clone(&server));
+            if !is_taken {
+                known.insert(name.to_owned(), Arc::clone(&server));
+            }
             known
         });
+        if is_taken {
+            return Err(McpError::Exists { name: name.to_owned() });
+        }
+        if self.running.is_closed() {
+            // Those who stop all may have looked before it was there.
+            server.ask_to_stop();
+        }
         self.running.spawn(connection::supervise(Arc::clone(&server), Arc::clone(&self.ground)));
-        server
+        Ok(server)
     }
 
+    /// Ends a connection; what is configured under its name can be connected to again.
     async fn forget(&self, server: &Arc<Server>) {
         server.stop().await;
         self.known.rcu(|known| {
             let mut known = BTreeMap::clone(known);
             // Somebody else may have connected to another one of this name meanwhile.
             if known.get(&server.name).is_some_and(|known| Arc::ptr_eq(known, server)) {
-                known.remove(&server.name);
+                match &server.instead_of {
+                    Some(configured) => {
+                        known.insert(server.name.clone(), Arc::clone(configured));
+                    }
+                    None => drop(known.remove(&server.name)),
+                }
             }
             known
         });
