@@ -16,6 +16,7 @@ mod background;
 mod interrupted;
 mod live;
 mod mcp;
+mod mcp_servers;
 mod model;
 mod odd;
 mod once;

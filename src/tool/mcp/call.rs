@@ -33,18 +33,12 @@ pub(super) async fn call(
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     let session = server.session().map_err(|why| not_there(server, &why))?;
     let first = ask(server, &session, request.clone(), (&ends, &tell)).await;
-    let output = if let Ok(output) = first {
-        output
-    } else {
-        let next = next_session(server, &session, &ends).await?;
-        let again = ask(server, &next, request, (&ends, &tell)).await;
-        let over = |SessionOver| Err(not_there(server, &Lost::SessionOver.to_string()));
-        again.unwrap_or_else(over)
-    };
-    match output {
-        Ok(text) => Ok(server.config.hide(&text)),
-        Err(text) => Err(server.config.hide(&text)),
+    if let Ok(output) = first {
+        return output;
     }
+    let next = next_session(server, &session, &ends).await?;
+    let again = ask(server, &next, request, (&ends, &tell)).await;
+    again.unwrap_or_else(|SessionOver| Err(not_there(server, &Lost::SessionOver.to_string())))
 }
 
 /// The server did not look at the call, since it does not know the session that it was made in: so it
@@ -118,7 +112,9 @@ async fn wait(
         }
     };
     Ok(match answer {
-        Ok(Ok(ServerResult::CallToolResult(given))) => result::output(&given),
+        Ok(Ok(ServerResult::CallToolResult(given))) => {
+            result::output(&given, |text| server.config.hide(text))
+        }
         Ok(Ok(ServerResult::InputRequiredResult(_))) => {
             Err("The tool asks for input from a person, which agents cannot give.".to_owned())
         }
@@ -126,7 +122,7 @@ async fn wait(
             Err("The MCP server answered with something that is no result.".to_owned())
         }
         Ok(Err(ServiceError::McpError(error))) => {
-            let (code, said) = (error.code.0, quoted(&error.message));
+            let (code, said) = (error.code.0, quoted(&server.config.hide(&error.message)));
             Err(format!("The MCP server refused the call ({code}): {said}"))
         }
         Ok(Err(ServiceError::TransportSend(error))) => match http::trouble(&*error.error) {
@@ -135,7 +131,7 @@ async fn wait(
                 session.doubt(why.clone());
                 Err(not_there(server, &why.to_string()))
             }
-            Some(_) | None => Err(unknown(server, &server.because().to_string())),
+            Some(_) | None => Err(unknown(server, &server.shown(&server.because()))),
         },
         // Over HTTP each answer has a stream of its own, whose end is not that of the others.
         Ok(Err(ServiceError::TransportClosed)) if server.config.is_http() => Err(lost(server)),

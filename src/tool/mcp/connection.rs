@@ -56,6 +56,8 @@ pub(super) enum Lost {
         "it sent more than {MCP_UNASKED_PER_SECOND_MAX} messages in a second that nobody asked for"
     )]
     Flood,
+    #[error("it does not take what it is sent")]
+    Deaf,
     #[error("it does not speak the protocol as we do: {said}")]
     Unspoken { said: String },
     #[error("{0}")]
@@ -201,7 +203,7 @@ impl Server {
             tools: offered.tools.iter().map(|offer| offer.definition.name.to_string()).collect(),
             refused: offered.refused.clone(),
             error,
-            stderr: self.tail.lines().iter().map(|line| self.config.hide(line)).collect(),
+            stderr: self.tail.lines(),
             owner: self.owner,
         }
     }
@@ -271,10 +273,10 @@ impl Server {
     }
 
     pub(super) fn offer(&self, offered: Offered) {
-        for refused in &offered.refused {
-            tracing::warn!(server = self.name, "an MCP tool is not offered: {refused}");
-        }
         if **self.offered.load() != offered {
+            for refused in &offered.refused {
+                tracing::warn!(server = self.name, "an MCP tool is not offered: {refused}");
+            }
             self.offered.store(Arc::new(offered));
             self.told.generation.fetch_add(1, Ordering::AcqRel);
         }
@@ -290,9 +292,10 @@ impl Server {
         self.changed.notify_waiters();
     }
 
-    fn shown(&self, lost: &Lost) -> String {
-        let text: String = lost.to_string().chars().take(MCP_ERROR_CHARS_MAX).collect();
-        self.config.hide(&text)
+    /// Why it is not there, for others.
+    pub(super) fn shown(&self, lost: &Lost) -> String {
+        let text = self.config.hide(&lost.to_string());
+        text.chars().take(MCP_ERROR_CHARS_MAX).collect()
     }
 }
 
@@ -322,6 +325,12 @@ pub(super) async fn supervise(server: Arc<Server>, ground: Arc<Ground>) {
         let was_connected = matches!(server.state.load().as_ref(), State::Connected(_));
         tracing::warn!(server = server.name, "an MCP server is lost: {}", server.shown(&lost));
         let is_over = lost == Lost::SessionOver;
+        let hung_up = matches!(lost, Lost::Closed | Lost::Ended(_));
+        if hung_up && !was_connected && failures == 0 && opening == Opening::Newest {
+            // It may only know the earlier way: that is a part of the first attempt.
+            opening = Opening::Earlier;
+            continue;
+        }
         server.set(State::Failed(lost));
         if was_connected && began.elapsed() >= MCP_STEADY_AFTER {
             failures = 0;

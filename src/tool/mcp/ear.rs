@@ -61,7 +61,7 @@ impl End {
             Lost::TooLong => Self::TooLong,
             Lost::Flood => Self::Flood,
             Lost::Status { status } => Self::Status(*status),
-            Lost::Closed => Self::Closed,
+            Lost::Closed | Lost::Deaf => Self::Closed,
             Lost::Unreachable(_) => Self::Unreachable,
             Lost::SessionOver => Self::SessionOver,
             Lost::NotStarted { .. } | Lost::Late | Lost::Unspoken { .. } | Lost::Moved(_) => {

@@ -16,7 +16,11 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::connection::Lost;
 use super::http::Held;
 use super::session::Doubts;
-use crate::limits::{MCP_HTTP_SILENCE_MAX, MCP_MESSAGE_BYTES_MAX, MCP_RETRY_FIRST, MCP_RETRY_MAX};
+use super::watched::Rate;
+use crate::limits::{
+    MCP_HTTP_SILENCE_MAX, MCP_MESSAGE_BYTES_MAX, MCP_RETRY_FIRST, MCP_RETRY_MAX,
+    MCP_UNASKED_PER_SECOND_MAX,
+};
 use crate::world::HttpBody;
 
 /// What binds everything over HTTP to its conversation.
@@ -47,6 +51,7 @@ pub(super) fn events(body: HttpBody, ties: &Ties) -> BoxStream<'static, Result<S
         body,
         since_end: 0,
         last: 0,
+        rate: Rate::of(MCP_UNASKED_PER_SECOND_MAX),
         silence: Box::pin(silence()),
         over: Box::pin(ties.over.clone().cancelled_owned()),
         ties: ties.clone(),
@@ -66,13 +71,15 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 /// A stream of events that ends when nothing comes for long, and the whole conversation when one of them
-/// is too long.
+/// is too long or there are far too many.
 struct Bounded {
     body: HttpBody,
     /// Bytes of the event that has not ended yet.
     since_end: usize,
     /// The byte before, to find the empty line that ends an event.
     last: u8,
+    /// Of events, also of those that are no messages.
+    rate: Rate,
     silence: Pin<Box<tokio::time::Sleep>>,
     over: Pin<Box<WaitForCancellationFutureOwned>>,
     ties: Ties,
@@ -94,16 +101,18 @@ impl Stream for Bounded {
         };
         self.silence.set(silence());
         let Some(Ok(bytes)) = piece else { return Poll::Ready(None) };
+        let mut is_flooded = false;
         for byte in &bytes {
             let is_end = *byte == b'\n' && self.last == b'\n';
+            is_flooded |= is_end && self.rate.is_exceeded();
             self.since_end = if is_end { 0 } else { self.since_end + 1 };
             // The other byte that ends lines is as if it were not there.
             if *byte != b'\r' {
                 self.last = *byte;
             }
         }
-        if self.since_end > MCP_MESSAGE_BYTES_MAX {
-            self.ties.doubt(Lost::TooLong);
+        if self.since_end > MCP_MESSAGE_BYTES_MAX || is_flooded {
+            self.ties.doubt(if is_flooded { Lost::Flood } else { Lost::TooLong });
             return Poll::Ready(None);
         }
         Poll::Ready(Some(Ok(bytes)))
@@ -145,5 +154,13 @@ mod tests {
         short.extend_from_slice(b"\r\n\r\n");
         let (_, doubt) = heard(vec![short; 5]).await;
         assert_eq!(doubt, None);
+    }
+
+    #[tokio::test]
+    async fn events_without_end_end_the_conversation_also_where_they_say_nothing() {
+        for event in ["data: nonsense\n\n", ": ping\n\n", "\n\n"] {
+            let (_, doubt) = heard(vec![event.as_bytes().repeat(2000)]).await;
+            assert_eq!(doubt, Some(Lost::Flood), "{event:?}");
+        }
     }
 }

@@ -27,6 +27,7 @@ mod session; // a conversation, over any transport
 mod stdio; // over the programs seam
 mod tail; // what a program said last
 mod tool; // as a tool of ours
+mod watched; // what is seen while messages pass
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

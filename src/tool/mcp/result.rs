@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::tool::ToolOutput;
 use crate::tool::text::Sheet;
 
-pub(super) fn output(result: &CallToolResult) -> ToolOutput {
+/// What `hide` leaves of a result; before it is cut, so that nothing is left of what it hides.
+pub(super) fn output(result: &CallToolResult, hide: impl Fn(&str) -> String) -> ToolOutput {
     let mut pieces: Vec<String> = result.content.iter().map(piece).collect();
     if let Some(structured) = &result.structured_content
         // Servers say the same as text, for clients that do not know structured content.
@@ -15,6 +16,7 @@ pub(super) fn output(result: &CallToolResult) -> ToolOutput {
     {
         pieces.push(structured.to_string());
     }
+    let pieces: Vec<String> = pieces.iter().map(|piece| hide(piece)).collect();
     let text = bounded(&pieces);
     if result.is_error == Some(true) { Err(text) } else { Ok(text) }
 }
@@ -49,23 +51,28 @@ fn says(piece: &str, structured: &Value) -> bool {
 fn bounded(pieces: &[String]) -> String {
     let mut sheet = Sheet::default();
     let all = pieces.iter().map(String::len).sum::<usize>();
+    let kept = fill(&mut sheet, pieces);
+    let missing = all.saturating_sub(kept);
+    let told = format!("{missing} of {all} bytes are left out: ask for less at once");
+    if missing > 0 { sheet.end(&[told]) } else { sheet.end(&[]) }
+}
+
+/// Puts there what fits, and returns how much that is.
+fn fill(sheet: &mut Sheet, pieces: &[String]) -> usize {
     let mut kept = 0;
-    let mut is_first = true;
-    for piece in pieces {
-        if !std::mem::take(&mut is_first) && sheet.piece("\n").is_err() {
-            break;
+    for (number, piece) in pieces.iter().enumerate() {
+        if number > 0 && sheet.piece("\n").is_err() {
+            return kept;
         }
         for line in piece.split_inclusive('\n') {
             let line = &line[..line.floor_char_boundary(Sheet::BYTES_MAX / 2)];
             if sheet.piece(line).is_err() {
-                let missing = all.saturating_sub(kept);
-                let told = format!("{missing} of {all} bytes are left out: ask for less at once");
-                return sheet.end(&[told]);
+                return kept;
             }
             kept += line.len();
         }
     }
-    sheet.end(&[])
+    kept
 }
 
 #[cfg(test)]
@@ -91,7 +98,7 @@ mod tests {
         }));
         let told = "one\n[Left out: an image (image/png, 3 bytes).]\n[A link to the resource \
             file:///x.]\ninside\n{\"count\":1}";
-        assert_eq!(output(&given), Ok(told.to_owned()));
+        assert_eq!(output(&given, str::to_owned), Ok(told.to_owned()));
     }
 
     #[test]
@@ -101,13 +108,23 @@ mod tests {
             "structuredContent": {"a": 1},
             "isError": true,
         }));
-        assert_eq!(output(&given), Err("{\"a\": 1}".to_owned()));
+        assert_eq!(output(&given, str::to_owned), Err("{\"a\": 1}".to_owned()));
+    }
+
+    #[test]
+    fn what_is_hidden_is_hidden_before_a_line_is_cut() {
+        let long = format!("{}a-secret", "x".repeat(Sheet::BYTES_MAX / 2 - 3));
+        let given = result(json!({"content": [{"type": "text", "text": long}]}));
+        let told = output(&given, |text| text.replace("a-secret", "[redacted]")).unwrap();
+        let all = Sheet::BYTES_MAX / 2 + 7;
+        let end = format!("x[re\n[7 of {all} bytes are left out: ask for less at once]\n");
+        assert!(told.ends_with(&end), "{}", &told[told.len() - 100..]);
     }
 
     #[test]
     fn a_giant_result_is_cut_and_says_so() {
         let given = result(json!({"content": [{"type": "text", "text": "x\n".repeat(20_000)}]}));
-        let told = output(&given).unwrap();
+        let told = output(&given, str::to_owned).unwrap();
         assert!(told.ends_with("x\n[20000 of 40000 bytes are left out: ask for less at once]\n"));
     }
 }

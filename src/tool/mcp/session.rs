@@ -3,18 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, Implementation, JsonRpcMessage,
-    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion, ServerResult, SubscriptionFilter,
+    ClientCapabilities, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
+    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, RunningService,
-    RxJsonRpcMessage, ServiceError, Subscription, TxJsonRpcMessage, serve_client_with_lifecycle,
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, RunningService, ServiceError,
+    Subscription, serve_client_with_lifecycle,
 };
 use rmcp::transport::Transport;
 use rmcp::{ClientHandler, Peer, RoleClient};
@@ -23,12 +21,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Lost, Opening, Server, Why};
-use super::ear::{self, End};
 use super::http;
-use super::offered::Offered;
+use super::offered::{Listing, Offered};
+use super::watched::{Rate, Watch, Watched};
 use crate::limits::{
-    MCP_CLOSE_MAX, MCP_ERROR_CHARS_MAX, MCP_LIST_MAX, MCP_PROGRESS_WAITING_MAX, MCP_RETRY_FIRST,
-    MCP_RETRY_MAX, MCP_START_MAX, MCP_TOOL_PAGES_MAX, MCP_TOOLS_MAX, MCP_UNASKED_PER_SECOND_MAX,
+    MCP_CLOSE_MAX, MCP_ERROR_CHARS_MAX, MCP_LIST_MAX, MCP_LISTS_PER_SECOND_MAX,
+    MCP_PROGRESS_WAITING_MAX, MCP_RETRY_FIRST, MCP_RETRY_MAX, MCP_START_MAX, MCP_TOOL_PAGES_MAX,
 };
 use crate::world::HttpFault;
 
@@ -149,12 +147,7 @@ where
 {
     let Ears { listener, doubts, mut doubted } = ears;
     let watch = Arc::new(Watch::default());
-    let transport = Watched {
-        inner: transport,
-        watch: Arc::clone(&watch),
-        rate: Rate::new(),
-        server: Arc::clone(server),
-    };
+    let transport = Watched::new(transport, &watch, server);
     let opened = begin(server, listener.clone(), transport, opening);
     let begun = tokio::select! {
         biased;
@@ -174,6 +167,7 @@ where
     };
     server.connected(&Arc::new(session), offered);
     let mut news = News::of(&running);
+    let mut lists = Rate::of(MCP_LISTS_PER_SECOND_MAX);
     let why = loop {
         tokio::select! {
             biased;
@@ -183,10 +177,17 @@ where
             () = listener.changed.notified() => {}
             () = news.next(running.peer()) => {}
         }
+        let pause = lists.pause();
+        let listing = async {
+            if let Some(pause) = pause {
+                sleep_until(pause).await;
+            }
+            timeout(MCP_LIST_MAX, list(server, running.peer())).await
+        };
         let listed = tokio::select! {
             biased;
             () = server.stop.cancelled() => break Why::Stopped,
-            listed = timeout(MCP_LIST_MAX, list(server, running.peer())) => listed,
+            listed = listing => listed,
         };
         match listed {
             Ok(Ok(offered)) => server.offer(offered),
@@ -235,7 +236,8 @@ async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost>
     if !offers_tools {
         return Ok(Offered::default());
     }
-    let (mut tools, mut cursor) = (Vec::new(), None);
+    let mut listing = Listing::new(&server.name, &server.config);
+    let mut cursor = None;
     for _ in 0..MCP_TOOL_PAGES_MAX {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let request = ListToolsRequest::with_param(params);
@@ -244,20 +246,20 @@ async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost>
             Ok(ServerResult::ListToolsResult(page)) => page,
             Ok(_) => return Err(Lost::Unspoken { said: "no list of tools".to_owned() }),
             Err(ServiceError::McpError(error)) => {
-                return Err(Lost::Unspoken { said: quoted(&error.message) });
+                return Err(Lost::Unspoken { said: said(server, &error.message) });
             }
             Err(ServiceError::TransportSend(error)) => {
                 return Err(http::trouble(&*error.error).unwrap_or_else(|| server.because()));
             }
             Err(_) => return Err(server.because()),
         };
-        tools.extend(page.tools);
+        listing.add(&page.tools);
         cursor = page.next_cursor;
-        if cursor.is_none() || tools.len() > MCP_TOOLS_MAX {
+        if cursor.is_none() || listing.is_full() {
             break;
         }
     }
-    Ok(Offered::of(&server.name, tools))
+    Ok(listing.end())
 }
 
 /// News of a server that tells them only to those who ask for them, as the current revision has it. It is
@@ -315,116 +317,25 @@ impl News {
 }
 
 fn unspoken(server: &Server, error: &ClientInitializeError) -> Lost {
-    let said = match error {
+    let told = match error {
         ClientInitializeError::ConnectionClosed(_)
         | ClientInitializeError::TransportError { .. } => return server.because(),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
             return unspoken(server, fallback);
         }
-        ClientInitializeError::JsonRpcError(said) => quoted(&said.message),
+        ClientInitializeError::JsonRpcError(error) => said(server, &error.message),
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it knows no revision that we know".to_owned()
         }
         // The library may know more of these some day.
         _ => "its first answer is none".to_owned(),
     };
-    Lost::Unspoken { said }
+    Lost::Unspoken { said: told }
 }
 
-/// What was seen of a connection besides its messages.
-#[derive(Default)]
-struct Watch {
-    over: CancellationToken,
-    is_flooded: AtomicBool,
-}
-
-impl Watch {
-    fn because(&self, lost: Lost) -> Lost {
-        if self.is_flooded.load(Ordering::Acquire) { Lost::Flood } else { lost }
-    }
-}
-
-/// How many there were in this second.
-struct Rate {
-    since: Instant,
-    count: u32,
-}
-
-impl Rate {
-    fn new() -> Self {
-        Self { since: Instant::now(), count: 0 }
-    }
-
-    fn is_exceeded(&mut self) -> bool {
-        let now = Instant::now();
-        if now.duration_since(self.since) >= Duration::from_secs(1) {
-            *self = Self { since: now, count: 0 };
-        }
-        self.count += 1;
-        self.count > MCP_UNASKED_PER_SECOND_MAX
-    }
-}
-
-/// A transport whose end is seen, and which ends when it is flooded.
-struct Watched<T> {
-    inner: T,
-    watch: Arc<Watch>,
-    rate: Rate,
-    server: Arc<Server>,
-}
-
-impl<T> Transport<RoleClient> for Watched<T>
-where
-    T: Transport<RoleClient> + 'static,
-{
-    type Error = T::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        let told = self.server.ear().map(|ear| {
-            let message = ear::sent(&message);
-            let id = message["id"].clone();
-            ear.asks(&self.server.name, message);
-            (Arc::clone(ear), Arc::clone(&self.server), id)
-        });
-        let sending = self.inner.send(message);
-        async move {
-            let sent = sending.await;
-            if let (Err(error), Some((ear, server, id))) = (&sent, told) {
-                let end = match (http::trouble(error), &*server.trouble.load()) {
-                    (Some(lost), _) => End::of(&lost),
-                    (None, Some(lost)) => End::of(lost),
-                    (None, None) => End::Closed,
-                };
-                ear.failed(&server.name, id, end);
-            }
-            sent
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await;
-        if let (Some(message), Some(ear)) = (&message, self.server.ear()) {
-            ear::tell(ear.as_ref(), &self.server.name, message);
-        }
-        let is_unasked =
-            matches!(message, Some(JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_)));
-        if is_unasked && self.rate.is_exceeded() {
-            self.watch.is_flooded.store(true, Ordering::Release);
-            self.watch.over.cancel();
-            return None;
-        }
-        if message.is_none() {
-            self.watch.over.cancel();
-        }
-        message
-    }
-
-    async fn close(&mut self) -> Result<(), T::Error> {
-        self.inner.close().await
-    }
+/// What a server says, in our words.
+fn said(server: &Server, words: &str) -> String {
+    quoted(&server.config.hide(words))
 }
 
 /// Somebody else's words in ours: on one line, and not many.

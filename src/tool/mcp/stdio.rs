@@ -12,14 +12,17 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::Ground;
 use super::connection::{Lost, Opening, Server, Why};
 use super::session::{Ears, talk};
-use super::tail::Tail;
+use super::watched::Rate;
 use crate::config::McpServer;
-use crate::limits::{MCP_MESSAGE_BYTES_MAX, MCP_MESSAGES_WAITING_MAX, PROGRAM_END_MAX};
+use crate::limits::{
+    MCP_MESSAGE_BYTES_MAX, MCP_MESSAGES_WAITING_MAX, MCP_UNASKED_PER_SECOND_MAX, PROGRAM_END_MAX,
+};
 use crate::world::{Confinement, Process, Program};
 
 /// How long a program that says nothing any more is waited for, to tell how it ended.
@@ -38,7 +41,7 @@ pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening
     let (to_program, from_us) = mpsc::channel(MCP_MESSAGES_WAITING_MAX);
     let transport = Lines { to_program: Some(to_program), from_program };
     let why = {
-        let pipes = carry(process.as_mut(), &server.tail, (to_us, from_us));
+        let pipes = carry(process.as_mut(), server, (to_us, from_us));
         let talking = talk(server, transport, opening, Ears::new());
         tokio::pin!(pipes, talking);
         tokio::select! {
@@ -95,7 +98,7 @@ type Taken = TxJsonRpcMessage<RoleClient>;
 /// Carries messages between the program's pipes and the conversation, until the program is no use.
 async fn carry(
     process: &mut dyn Process,
-    tail: &Tail,
+    server: &Server,
     (to_us, from_us): (mpsc::Sender<Given>, mpsc::Receiver<Taken>),
 ) -> Lost {
     let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -105,7 +108,7 @@ async fn carry(
     };
     let mut reading = Box::pin(read(BufReader::new(stdout), to_us));
     let writing = Box::pin(write(stdin, from_us));
-    let telling = Box::pin(listen(tail, stderr));
+    let telling = Box::pin(listen(server, stderr));
     let aside = async { tokio::join!(writing, telling) };
     tokio::pin!(aside);
     let lost = tokio::select! {
@@ -132,17 +135,23 @@ async fn carry(
 
 async fn read(mut lines: impl AsyncBufRead + Unpin, to_us: mpsc::Sender<Given>) -> Lost {
     let mut line = Vec::new();
+    let mut nonsense = Rate::of(MCP_UNASKED_PER_SECOND_MAX);
     loop {
         match next_line(&mut lines, &mut line).await {
             Ok(Line::Whole) => {}
             Ok(Line::TooLong) => return Lost::TooLong,
             Ok(Line::End) | Err(_) => return Lost::Closed,
         }
-        // Programs print other things there that are no messages.
-        if let Ok(message) = serde_json::from_slice(&line)
-            && to_us.send(message).await.is_err()
-        {
-            return std::future::pending().await;
+        match serde_json::from_slice(&line) {
+            Ok(message) => {
+                if to_us.send(message).await.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+            // Programs print other things there that are no messages.
+            Err(_) if nonsense.is_exceeded() => return Lost::Flood,
+            // What is always ready would leave nothing to others of its task.
+            Err(_) => yield_now().await,
         }
         line.clear();
     }
@@ -189,8 +198,8 @@ async fn write(mut pipe: impl AsyncWrite + Unpin, mut from_us: mpsc::Receiver<Ta
 }
 
 /// Never returns either.
-async fn listen(tail: &Tail, pipe: impl AsyncRead + Unpin) {
-    tail.read(pipe).await;
+async fn listen(server: &Server, pipe: impl AsyncRead + Unpin) {
+    server.tail.read(pipe, |line| server.config.hide(line)).await;
     std::future::pending::<()>().await;
 }
 
