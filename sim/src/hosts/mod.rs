@@ -115,11 +115,12 @@ impl Hosts {
         }
     }
 
-    /// Lets one tick of virtual time pass. An error is a panic or a failure inside a host.
-    pub fn step(&mut self) -> Result<(), String> {
+    /// Lets one tick of virtual time pass; over pipes, where nobody has anything to do, more of it at once,
+    /// but not beyond the time at which something is due. An error is a panic or a failure inside a host.
+    pub fn step(&mut self, due: impl FnOnce() -> Option<Duration>) -> Result<(), String> {
         match self {
             Self::Network(sim) => sim.step().map(drop).map_err(|error| error.to_string()),
-            Self::Pipes(together) => together.step(),
+            Self::Pipes(together) => together.step(due()),
         }
     }
 

@@ -71,6 +71,14 @@ impl Crash {
         self.phase != Phase::Ahead
     }
 
+    /// When the server is back.
+    pub fn due(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Away { until, .. } => Some(until),
+            Phase::Ahead | Phase::Over => None,
+        }
+    }
+
     /// Sees to what the last tick has brought.
     pub fn advance(&mut self, theatre: &mut Theatre) {
         let disk = &theatre.server.disk;

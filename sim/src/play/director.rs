@@ -29,6 +29,8 @@ pub struct Director<'a> {
     pub raw: Vec<String>,
     /// Ids of agents that were destroyed or renamed: another may have the id of one by now.
     pub destroyed: BTreeSet<String>,
+    /// Messages of each client at a terminal, and what they may have been joined to.
+    typed: BTreeMap<String, Vec<String>>,
     pub failures: Vec<String>,
     /// How many steps have ended, each repetition counted.
     pub ended: u64,
@@ -86,6 +88,7 @@ impl<'a> Director<'a> {
             calls: Vec::new(),
             raw: Vec::new(),
             destroyed: BTreeSet::new(),
+            typed: BTreeMap::new(),
             failures: Vec::new(),
             ended: 0,
         }
@@ -127,6 +130,15 @@ impl<'a> Director<'a> {
         }
     }
 
+    /// Times at which a step begins or ends.
+    pub fn due(&self) -> impl Iterator<Item = Duration> {
+        self.steps.iter().zip(&self.states).filter_map(|(step, state)| match (state, &step.when) {
+            (State::Waiting, When::At(time)) => Some(time.0),
+            (State::Running(Running { until: Until::Time(time), .. }), _) => Some(*time),
+            (State::Waiting | State::Running(_) | State::Ended, _) => None,
+        })
+    }
+
     fn collect(&mut self, stage: &dyn Stage) {
         for desk in stage.desks() {
             for (job, done) in desk.take_done() {
@@ -151,7 +163,7 @@ impl<'a> Director<'a> {
             When::After(name) => previous() && self.has_ended(name),
             When::OnEvent(trigger) => stage.has_heard(trigger),
         };
-        due && (stage.server_is_up() || !needs_server(&step.action))
+        due && (stage.server_is_up() || !step.action.needs_server())
     }
 
     fn lets_go_on(&self, index: usize) -> bool {
@@ -326,7 +338,8 @@ impl<'a> Director<'a> {
                 None
             }
             Action::Type(typing) => {
-                self.calls.extend(typing.calls().into_iter().map(|call| {
+                let earlier = self.typed.entry(step.client.clone()).or_default();
+                self.calls.extend(typing.calls(earlier).into_iter().map(|call| {
                     let ended = Some(made);
                     Made { call, server_start, at: made, ended, answer: None }
                 }));
@@ -454,23 +467,6 @@ fn is_over(running: &Running, stage: &dyn Stage) -> bool {
         Until::Time(time) => stage.elapsed() >= time,
         Until::ServerIsDown => !stage.server_is_up(),
         Until::ServerIsUp => stage.server_is_up() || stage.server_gave_up(),
-    }
-}
-
-fn needs_server(action: &Action) -> bool {
-    match action {
-        Action::Call(_)
-        | Action::Raw(_)
-        | Action::Stop(_)
-        | Action::Watch(_)
-        | Action::Confirm(_) => true,
-        // Whoever sits at a terminal types on while the server is away.
-        Action::Type(typing) => typing.agent.is_some(),
-        Action::Unwatch
-        | Action::Disconnect
-        | Action::Sleep(_)
-        | Action::Start { .. }
-        | Action::Files(_) => false,
     }
 }
 

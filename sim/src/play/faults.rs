@@ -90,6 +90,11 @@ impl Faults {
         }
     }
 
+    /// Times at which something begins or ends.
+    pub fn due(&self) -> impl Iterator<Item = Duration> {
+        self.lives.iter().flat_map(|life| life.next.into_iter().chain(life.until))
+    }
+
     /// Ends everything: the calm at the end of a run.
     pub fn end_all(&mut self, theatre: &mut Theatre) {
         theatre.server.disk.on_operation(|_| ());

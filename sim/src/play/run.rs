@@ -195,9 +195,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Lets one tick pass, with the crash that it may bring.
+    /// Lets time pass, with the crash that it may bring.
     fn step(&mut self) -> Result<(), String> {
-        self.theatre.step()?;
+        let now = self.theatre.elapsed();
+        let (director, faults, crash) = (&self.director, &self.faults, &self.crash);
+        self.theatre.step(|| {
+            let due = director.due().chain(faults.due()).chain(crash.iter().filter_map(Crash::due));
+            due.filter(|due| *due > now).min()
+        })?;
         if let Some(crash) = &mut self.crash {
             crash.advance(&mut self.theatre);
         }

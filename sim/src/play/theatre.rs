@@ -185,8 +185,8 @@ impl Theatre {
     }
 
     /// Lets one tick of virtual time pass. An error is a panic or a failure inside a host.
-    pub fn step(&mut self) -> Result<(), String> {
-        let stepped = self.hosts.step();
+    pub fn step(&mut self, due: impl FnOnce() -> Option<Duration>) -> Result<(), String> {
+        let stepped = self.hosts.step(due);
         machine::set_between_ticks(self.elapsed());
         stepped
     }

@@ -76,6 +76,24 @@ pub enum Action {
     Files(Files),
 }
 
+impl Action {
+    /// Whether it waits until the server is up.
+    pub fn needs_server(&self) -> bool {
+        match self {
+            Self::Call(_) | Self::Raw(_) | Self::Stop(_) | Self::Watch(_) | Self::Confirm(_) => {
+                true
+            }
+            // Whoever sits at a terminal types on while the server is away.
+            Self::Type(typing) => typing.agent.is_some(),
+            Self::Unwatch
+            | Self::Disconnect
+            | Self::Sleep(_)
+            | Self::Start { .. }
+            | Self::Files(_) => false,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub method: String,

@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 
 use super::{Call, Token};
 
+/// Messages that may come back to the line, with those that they were joined to.
+const EARLIER_MAX: usize = 256;
+
 /// What somebody does at a terminal, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typing {
@@ -29,11 +32,23 @@ impl Typing {
         keys.chain(self.key.as_deref().and_then(Key::named)).collect()
     }
 
-    /// The calls that may come of it, one of each line: what the invariants would else take for nobody's.
-    /// A message goes to whomever the terminal follows.
-    pub fn calls(&self) -> Vec<Call> {
-        let lines = self.types.as_deref().unwrap_or_default().lines();
-        lines.filter_map(call).collect()
+    /// The calls that may come of it: what the invariants would else take for nobody's. A message goes to
+    /// whomever the terminal follows; one that was not sent comes back to the line, so what is typed next
+    /// may stand behind any of the messages before it, which `earlier` keeps.
+    pub fn calls(&self, earlier: &mut Vec<String>) -> Vec<Call> {
+        let mut calls = Vec::new();
+        for line in self.types.as_deref().unwrap_or_default().lines() {
+            let behind = earlier.iter().map(|text| format!("{text}{line}"));
+            let texts: Vec<String> = std::iter::once(line.to_owned()).chain(behind).collect();
+            for text in texts {
+                calls.extend(call(&text));
+                let is_message = matches!(commands::read(&text), Typed::Message(_));
+                if is_message && earlier.len() < EARLIER_MAX {
+                    earlier.push(text);
+                }
+            }
+        }
+        calls
     }
 }
 
@@ -77,4 +92,25 @@ fn of(command: &Command) -> Option<(Method, &'static [&'static str])> {
         _ => return None,
     };
     Some(call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(lines: &str, earlier: &mut Vec<String>) -> Vec<String> {
+        let (agent, key, sees) = (None, None, None);
+        let typing = Typing { agent, types: Some(lines.to_owned()), key, sees };
+        let calls = typing.calls(earlier).into_iter().filter(|call| call.method == "send");
+        let contents = calls.filter_map(|call| call.params?["content"].as_str().map(str::to_owned));
+        contents.collect()
+    }
+
+    #[test]
+    fn a_line_may_stand_behind_messages_that_came_back() {
+        let mut earlier = Vec::new();
+        assert_eq!(said("one\n/save diary\n", &mut earlier), ["one", "one/save diary"]);
+        let third = ["two", "onetwo", "one/save diarytwo"];
+        assert_eq!(said("two\n", &mut earlier), third);
+    }
 }
