@@ -22,6 +22,9 @@ use crate::message::{ToolCall, Usage};
 /// all agents and over restarts.
 pub type Seq = u64;
 
+/// Why a confirmation was decided at once: nobody was there who could have been asked.
+pub const NO_CONFIRMER: &str = "no_confirmer";
+
 /// Where a text begins, so that it need not grow: most events are shorter.
 const EVENT_BYTES_USUAL: usize = 512;
 /// Of a time in our millennia.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::choice::Choice;
-use crate::event::AskedTool;
+use crate::event::{AskedTool, NO_CONFIRMER};
 use crate::id::{ConfirmId, RequestId};
 use crate::limits::{CONFIRMATION_ANSWERS_MAX, CONFIRMATIONS_PENDING_MAX};
 use crate::tool::Question;
@@ -63,7 +63,6 @@ pub struct Resolution {
 
 /// What the server calls itself where it decides.
 const SERVER: &str = "server";
-const NO_CONFIRMER: &str = "no_confirmer";
 
 impl Resolution {
     pub fn by_client(decision: Choice, client: &str) -> Self {

@@ -193,6 +193,12 @@ impl Service {
                         Reply::NotJsonRpc(_) => {
                             self.record_refused(&parts, &body, StatusCode::BAD_REQUEST);
                         }
+                        Reply::NotFound(_) if !Rpc::is_recorded_as_call(target, &body) => {
+                            self.record_refused(&parts, &body, StatusCode::NOT_FOUND);
+                        }
+                        Reply::Failed(_) if !Rpc::is_recorded_as_call(target, &body) => {
+                            self.record_left_out(StatusCode::INTERNAL_SERVER_ERROR);
+                        }
                         Reply::Busy(_) => self.record_left_out(StatusCode::SERVICE_UNAVAILABLE),
                         // These are calls, and recorded as such.
                         Reply::Answer(_)

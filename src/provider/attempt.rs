@@ -90,7 +90,8 @@ impl Attempt {
                 self.tell(|hearing| match failure.cure {
                     Cure::Fresh => hearing.unsent(),
                     Cure::None | Cure::Wait { .. } => {
-                        hearing.broke(&failure.error, failure.cure.asked_for());
+                        let said = failure.said.as_deref();
+                        hearing.broke(&failure.error, said, failure.cure.asked_for());
                     }
                 });
                 return Some(Err(failure));
@@ -138,6 +139,7 @@ impl Attempt {
             let explanation = explanation(&endpoint, response.body, &mut self.tap).await;
             return Err(failures.no_stream(explanation.as_ref()));
         }
+        self.tell(|hearing| hearing.opened());
         Ok(Phase::Reading(Reading {
             body: response.body,
             parser: SseParser::new(SSE_LINE_BYTES_MAX),

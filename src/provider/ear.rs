@@ -18,9 +18,11 @@ pub trait Ear: Send + Sync {
 
 /// Hears one attempt. Dropped before its end, nobody wanted the rest of it.
 pub trait Hearing: Send {
+    /// The head of an answer has come.
+    fn opened(&mut self);
     fn event(&mut self, event: &ModelEvent);
-    /// It went wrong; the provider may have asked for a pause.
-    fn broke(&mut self, error: &ProviderError, asked_for: Option<Duration>);
+    /// It went wrong; the provider may have said why, and asked for a pause.
+    fn broke(&mut self, error: &ProviderError, said: Option<&str>, asked_for: Option<Duration>);
     /// It never reached the provider, and is made again at once.
     fn unsent(&mut self);
     /// The answer came whole.

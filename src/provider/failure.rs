@@ -23,6 +23,8 @@ const QUOTE_CHARS_MAX: usize = 300;
 pub(super) struct Broke {
     pub(super) error: ProviderError,
     pub(super) cure: Cure,
+    /// What the provider itself said of it, as far as it is passed on.
+    pub(super) said: Option<String>,
 }
 
 /// What may mend a failure before anybody is told of it.
@@ -81,7 +83,7 @@ impl Failures {
             HttpFault::Stale => {
                 let what = "closed a kept connection before it answered";
                 let error = self.failure(Fault::Reset, Again::MayHelp, what);
-                return Broke { error, cure: Cure::Fresh };
+                return Broke { error, cure: Cure::Fresh, said: None };
             }
             HttpFault::Broken => (Fault::Reset, "broke the connection in the middle of its answer"),
             HttpFault::Request => {
@@ -136,7 +138,8 @@ impl Failures {
             Again::MayHelp => Cure::Wait { asked_for },
             Again::WillNot => Cure::None,
         };
-        Broke { error: ProviderError { status: Some(code), ..error }, cure }
+        let error = ProviderError { status: Some(code), ..error };
+        Broke { error, cure, said: self.said(explanation) }
     }
 
     /// The provider sends us elsewhere, where we do not go.
@@ -213,14 +216,17 @@ impl Failures {
             status: object.status,
             ..self.failure(Fault::ErrorInStream, again, &what)
         };
-        if passing { error.unless(forwarded) } else { error.without_cure() }
+        let broke = if passing { error.unless(forwarded) } else { error.without_cure() };
+        Broke { said: self.said(Some(object)), ..broke }
     }
 
     fn quote(&self, explanation: Option<&ErrorObject>) -> String {
-        match explanation.and_then(|object| object.message.as_deref()) {
-            Some(message) => format!(": {}", self.redactor.safe(message, QUOTE_CHARS_MAX)),
-            None => String::new(),
-        }
+        self.said(explanation).map_or_else(String::new, |said| format!(": {said}"))
+    }
+
+    fn said(&self, explanation: Option<&ErrorObject>) -> Option<String> {
+        let message = explanation?.message.as_deref()?;
+        Some(self.redactor.safe(message, QUOTE_CHARS_MAX))
     }
 
     fn failure(&self, fault: Fault, again: Again, what: &str) -> ProviderError {
@@ -236,7 +242,7 @@ impl Failures {
 
 impl ProviderError {
     fn without_cure(self) -> Broke {
-        Broke { error: self, cure: Cure::None }
+        Broke { error: self, cure: Cure::None, said: None }
     }
 
     /// Mended by time, unless some of the answer was passed on: that is never silently repeated.
@@ -245,7 +251,7 @@ impl ProviderError {
             Forwarded::Nothing => Cure::Wait { asked_for: None },
             Forwarded::Content => Cure::None,
         };
-        Broke { error: self, cure }
+        Broke { error: self, cure, said: None }
     }
 }
 

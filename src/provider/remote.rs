@@ -111,7 +111,7 @@ impl Exchange {
     }
 
     fn on_broken(&mut self, broke: Broke) -> Result<ModelEvent, ProviderError> {
-        let Broke { error, cure } = broke;
+        let Broke { error, cure, said: _ } = broke;
         let asked_for = match cure {
             Cure::Wait { asked_for } => Some(asked_for),
             Cure::Fresh => Some(None),

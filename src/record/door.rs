@@ -11,7 +11,7 @@ use super::note::{
     Call, CallEnd, Client, Event, LeftOut, Meaning, Number, RefusedRequest, Stream, What,
 };
 use crate::code::ErrorObject;
-use crate::event::{Audience, Committed, What as Happened};
+use crate::event::{Audience, Committed, NO_CONFIRMER, What as Happened};
 use crate::id::AgentId;
 
 /// A call that is under way.
@@ -119,6 +119,11 @@ impl Audience for Recorder {
                 (Happened::TurnStarted { .. }, _) => Meaning::TurnStarted,
                 (Happened::ConfirmationRequested { confirm_id, tool, .. }, _) => {
                     Meaning::Asks { confirm_id: confirm_id.clone(), tool: tool.name.clone() }
+                }
+                (Happened::ConfirmationResolved { confirm_id, reason: Some(reason), .. }, _)
+                    if reason == NO_CONFIRMER =>
+                {
+                    Meaning::DecidedForNobody { confirm_id: confirm_id.clone() }
                 }
                 (Happened::ConfirmationResolved { confirm_id, .. }, _) => {
                     Meaning::Decided { confirm_id: confirm_id.clone() }

@@ -8,7 +8,7 @@ use http::Request;
 use tokio::time::Instant;
 
 use super::Recorder;
-use super::note::{Answer, AnswerEnd, Number, Piece, What};
+use super::note::{Answer, AnswerEnd, Head, Number, Piece, What};
 use crate::id::AgentId;
 use crate::message::Usage;
 use crate::provider::script::View;
@@ -22,7 +22,8 @@ impl Ear for Recorder {
         }
         let (asked, recorder) = (Instant::now(), self.clone());
         let state = State::Open { usage: None, finish: None };
-        Box::new(Attempt { recorder, number, asked, first: None, last: None, state })
+        let head = Head::Missing;
+        Box::new(Attempt { recorder, number, asked, head, first: None, last: None, state })
     }
 }
 
@@ -30,6 +31,7 @@ struct Attempt {
     recorder: Recorder,
     number: Number,
     asked: Instant,
+    head: Head,
     /// When the first event came.
     first: Option<Instant>,
     /// And the last one: what is waited for after it is the end, not a pause between two pieces.
@@ -64,6 +66,10 @@ impl Attempt {
 }
 
 impl Hearing for Attempt {
+    fn opened(&mut self) {
+        self.head = Head::Came;
+    }
+
     fn event(&mut self, event: &ModelEvent) {
         let now = Instant::now();
         self.first.get_or_insert(now);
@@ -85,9 +91,10 @@ impl Hearing for Attempt {
         }
     }
 
-    fn broke(&mut self, error: &ProviderError, asked_for: Option<Duration>) {
-        let (fault, status) = (error.fault, error.status);
-        self.tell(AnswerEnd::Broke { fault, status, retry_after: asked_for });
+    fn broke(&mut self, error: &ProviderError, said: Option<&str>, asked_for: Option<Duration>) {
+        let (fault, status, said) = (error.fault, error.status, said.map(str::to_owned));
+        let head = self.head;
+        self.tell(AnswerEnd::Broke { fault, status, said, retry_after: asked_for, head });
     }
 
     fn unsent(&mut self) {

@@ -71,6 +71,7 @@ impl Eye {
         let is_partial = match found {
             Found::Dir | Found::Link(_) | Found::File => true,
             Found::Content(_)
+            | Found::Large
             | Found::Nothing
             | Found::Ours
             | Found::OurDir
@@ -78,10 +79,24 @@ impl Eye {
         };
         // A session is only worth something whole.
         let is_enough = !is_partial || (self.is_in_a_root(&path) && !path.starts_with(&self.home));
-        if is_enough && self.minds(&path) {
+        if is_enough {
+            self.noted(path, found, stat);
+        }
+    }
+
+    /// The same, wherever it is.
+    fn noted(&self, path: PathBuf, found: Found, stat: &Stat) {
+        if self.minds(&path) {
             let Stat { len, mode, modified, kind: _ } = *stat;
             self.recorder.note(What::File(Sighting { path, found, len, mode, modified }));
         }
+    }
+
+    /// Whether a list of this directory is for an agent. The server itself looks for what lies beside
+    /// its own directory and those of the system, which it keeps from programs.
+    fn is_listed(&self, path: &Path) -> bool {
+        let is_around = path.parent().is_none() || self.home.starts_with(path);
+        self.is_in_a_root(path) || !is_around
     }
 
     fn is_in_a_root(&self, path: &Path) -> bool {
@@ -114,7 +129,8 @@ struct WatchedFs {
 
 impl Fs for WatchedFs {
     fn dir(&self, path: &Path) -> io::Result<Arc<dyn Dir>> {
-        let inner = self.eye.missed(path, self.inner.dir(path))?;
+        let inner = self.eye.missed(path, self.inner.dir(path));
+        let inner = self.blocked(path, inner)?;
         let path = self.inner.canonical(path).unwrap_or_else(|_| path.to_owned());
         if let Ok(stat) = inner.stat(Path::new(".")) {
             self.eye.saw(path.clone(), Found::Dir, &stat);
@@ -123,24 +139,39 @@ impl Fs for WatchedFs {
     }
 
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
-        let resolved = self.eye.missed(path, self.inner.canonical(path))?;
+        let resolved = self.eye.missed(path, self.inner.canonical(path));
+        let resolved = self.blocked(path, resolved)?;
         if resolved != path {
-            self.look_at_links(path);
+            self.look_along(path, |kind| match kind {
+                // Whoever turns back has come through it.
+                Kind::Link | Kind::Dir => true,
+                Kind::File | Kind::Other => false,
+            });
         }
         Ok(resolved)
     }
 }
 
 impl WatchedFs {
-    /// A path that leads elsewhere: everything else is seen where it leads to.
-    fn look_at_links(&self, path: &Path) {
+    /// Passes on a result, and what is in the way where that is why it failed.
+    fn blocked<T>(&self, path: &Path, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() == io::ErrorKind::NotADirectory
+        {
+            self.look_along(path, |kind| kind != Kind::Dir);
+        }
+        result
+    }
+
+    /// A path that leads elsewhere, or nowhere: everything else is seen where it leads to.
+    fn look_along(&self, path: &Path, is_meant: impl Fn(Kind) -> bool) {
         for place in path.ancestors() {
             let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { continue };
             let Ok(inner) = self.inner.dir(folder) else { continue };
             let path = self.inner.canonical(folder).unwrap_or_else(|_| folder.to_owned());
             let folder = WatchedDir { inner, path, eye: Arc::clone(&self.eye) };
             let stat = folder.inner.stat(Path::new(name));
-            if let Some(stat) = stat.ok().filter(|stat| stat.kind == Kind::Link) {
+            if let Some(stat) = stat.ok().filter(|stat| is_meant(stat.kind)) {
                 folder.look(Path::new(name), &stat);
             }
         }
@@ -171,16 +202,33 @@ impl WatchedDir {
 
     /// What there is without a look inside.
     fn look(&self, path: &Path, stat: &Stat) {
-        let found = match stat.kind {
-            Kind::Dir => Found::Dir,
-            Kind::File => Found::File,
-            Kind::Link => match self.inner.read_link(path) {
-                Ok(target) => Found::Link(target),
-                Err(_) => return,
-            },
-            Kind::Other => return,
-        };
-        self.eye.saw(self.at(path), found, stat);
+        if let Some(found) = self.found(path, stat) {
+            self.eye.saw(self.at(path), found, stat);
+        }
+    }
+
+    fn found(&self, path: &Path, stat: &Stat) -> Option<Found> {
+        match stat.kind {
+            Kind::Dir => Some(Found::Dir),
+            Kind::File => Some(Found::File),
+            Kind::Link => self.inner.read_link(path).ok().map(Found::Link),
+            Kind::Other => None,
+        }
+    }
+
+    /// Passes on a result, and why it failed where what is there, or is not, is to blame.
+    fn blocked<T>(&self, path: &Path, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() == io::ErrorKind::NotADirectory
+        {
+            for place in path.ancestors().filter(|place| !place.as_os_str().is_empty()) {
+                let stat = self.inner.stat(place);
+                if let Some(stat) = stat.ok().filter(|stat| stat.kind != Kind::Dir) {
+                    self.look(place, &stat);
+                }
+            }
+        }
+        self.eye.missed(&self.at(path), result)
     }
 
     /// What is in a file that will be elsewhere, or nowhere: nobody reads it any more.
@@ -231,7 +279,7 @@ enum Known {
 
 impl Dir for WatchedDir {
     fn dir(&self, path: &Path) -> io::Result<Arc<dyn Dir>> {
-        let inner = self.eye.missed(&self.at(path), self.inner.dir(path))?;
+        let inner = self.blocked(path, self.inner.dir(path))?;
         if let Ok(stat) = inner.stat(Path::new(".")) {
             self.eye.saw(self.at(path), Found::Dir, &stat);
         }
@@ -239,7 +287,7 @@ impl Dir for WatchedDir {
     }
 
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
-        let inner = self.eye.missed(&self.at(path), self.inner.open(path, access))?;
+        let inner = self.blocked(path, self.inner.open(path, access))?;
         let known = match access {
             Access::Read | Access::Write => Known::No,
             // What is new, or may be, has nothing to be kept but what the server writes.
@@ -249,18 +297,19 @@ impl Dir for WatchedDir {
     }
 
     fn stat(&self, path: &Path) -> io::Result<Stat> {
-        let stat = self.eye.missed(&self.at(path), self.inner.stat(path))?;
+        let stat = self.blocked(path, self.inner.stat(path))?;
         self.look(path, &stat);
         Ok(stat)
     }
 
     fn list(&self) -> io::Result<Vec<Entry>> {
         let entries = self.inner.list()?;
-        if self.eye.is_in_a_root(&self.path) && self.eye.minds(&self.path) {
-            for entry in &entries {
-                let name = Path::new(&entry.name);
-                if let Ok(stat) = self.inner.stat(name) {
-                    self.look(name, &stat);
+        if self.eye.is_listed(&self.path) && self.eye.minds(&self.path) {
+            let names = entries.iter().map(|entry| Path::new(&entry.name));
+            for name in std::iter::once(Path::new(".")).chain(names) {
+                let Ok(stat) = self.inner.stat(name) else { continue };
+                if let Some(found) = self.found(name, &stat) {
+                    self.eye.noted(self.at(name), found, &stat);
                 }
             }
         }
@@ -338,7 +387,8 @@ impl WatchedFile {
         let content = kept.then(|| self.inner.read_all(RECORD_FILE_BYTES_MAX as u64));
         let found = match content {
             Some(Ok(content)) => Found::Content(content),
-            Some(Err(_)) | None => Found::File,
+            Some(Err(_)) => Found::File,
+            None => Found::Large,
         };
         self.eye.saw(self.path.clone(), found, &stat);
     }

@@ -10,6 +10,7 @@ use crate::provider::script::{Ask, Chunks, ScriptUsage, Stall, Time, Times};
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Model {
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) agent: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) shown: String,
@@ -39,6 +40,8 @@ pub(super) struct Fault {
     pub(super) status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry_after: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) refuse: Option<Yes>,
     #[serde(skip_serializing_if = "Option::is_none")]

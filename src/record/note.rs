@@ -120,6 +120,8 @@ pub enum LeftOut {
     Request(u16),
     /// An entry of a batch that is no request.
     Entry,
+    /// A call whose params are a list.
+    List,
 }
 
 /// What a request showed for a token.
@@ -200,6 +202,10 @@ pub(super) enum Meaning {
     Decided {
         confirm_id: ConfirmId,
     },
+    /// The same, at once, since nobody was there who could have been asked.
+    DecidedForNobody {
+        confirm_id: ConfirmId,
+    },
 }
 
 /// A part of an answer, as it came.
@@ -230,13 +236,23 @@ pub(super) struct Answer {
     pub(super) took: Duration,
 }
 
+/// Whether the head of an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Missing,
+    Came,
+}
+
 #[derive(Debug)]
 pub(super) enum AnswerEnd {
     Whole,
     Broke {
         fault: crate::provider::Fault,
         status: Option<u16>,
+        /// What the provider said of it.
+        said: Option<String>,
         retry_after: Option<Duration>,
+        head: Head,
     },
     /// Nobody wanted the rest.
     Dropped,
@@ -297,6 +313,8 @@ pub(super) enum Found {
     Link(PathBuf),
     /// A file that was not read.
     File,
+    /// One that was, and is too large to be kept.
+    Large,
     Content(Vec<u8>),
     Nothing,
     /// The server itself has left it so.

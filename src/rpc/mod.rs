@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use caller::Caller;
 use code::Code;
@@ -289,7 +290,10 @@ impl Rpc {
         request: &Request,
     ) -> Option<CallSeen> {
         let recorder = self.recorder.as_ref()?;
-        let mut params = request.params.named().cloned().unwrap_or_default();
+        let Some(mut params) = request.params.named().cloned() else {
+            recorder.left_out(LeftOut::List);
+            return None;
+        };
         if request.id == Id::Null && request.method == Method::Send.name() {
             // Who notifies does not wait.
             params.insert("wait".to_owned(), false.into());
@@ -319,10 +323,28 @@ impl Rpc {
             // The server ends, and the recording with it.
             Missing::Stopping => return,
         };
-        if let Ok(Body::One(Ok(request))) = wire::parse(body) {
-            let params = request.params.named().cloned().unwrap_or_default();
+        if let Some((method, params)) = Self::call_of(agent, body) {
             let by = (caller.client.as_str(), caller.agent.as_ref());
-            recorder.call(by, Some(agent), &request.method, params).refused(http, code);
+            recorder.call(by, Some(agent), &method, params).refused(http, code);
+        }
+    }
+
+    /// The one call of an agent that a body is, if a client would make it so.
+    fn call_of(agent: &str, body: &[u8]) -> Option<(String, Map<String, Value>)> {
+        AgentId::parse(agent).ok()?;
+        match wire::parse(body) {
+            Ok(Body::One(Ok(Request { method, params: Params::Named(params), .. }))) => {
+                Some((method, params))
+            }
+            Ok(Body::One(_) | Body::Batch(_)) | Err(_) => None,
+        }
+    }
+
+    /// Whether a body that was not looked at is recorded as a call, and not as the bytes it is.
+    pub fn is_recorded_as_call(target: Target<'_>, body: &[u8]) -> bool {
+        match target {
+            Target::Global => true,
+            Target::Agent(agent) => Self::call_of(agent, body).is_some(),
         }
     }
 

@@ -42,12 +42,26 @@ const SAME: &[&str] = &[
     "temporary_agent_gets_the_name_of_its_session",
     "tools_run_together_when_asked_to",
     "two_clients_answer_one_confirmation",
+    "confirmer_that_leaves_leaves_the_question",
+    "connection_that_breaks_before_a_word_is_tried_again",
+    "connection_that_breaks_before_a_word_is_tried_again_over_anthropic",
+    "destroy_ends_the_stream",
+    "directory_is_no_file",
+    "missing_file_is_told_by_its_given_name",
+    "path_that_turns_back_outside_tells_nothing",
+    "stop_cancels_a_turn_after_the_grace",
+    "stop_lets_a_turn_end",
+    "stop_while_somebody_is_asked",
+    "trusted_agent_reads_outside_and_writes_at_home",
+    "model_answer_drips_over_anthropic",
 ];
+
+const RUNNING: &str = "# The server was still running.";
 
 /// Which start of a scenario has a recording that is not faithful, and what it says.
 const TOLD: &[(&str, usize, &str)] = &[
     // The disk is full when the server stops, so that the last state was written before.
-    ("full_disk_at_the_stop", 0, "# The server was still running."),
+    ("full_disk_at_the_stop", 0, RUNNING),
     (
         "loading_over_an_agent_is_one_commit",
         0,
@@ -59,10 +73,42 @@ const TOLD: &[(&str, usize, &str)] = &[
         "# Calls that lost a race with another, which they may win in a replay: 1.",
     ),
     (
+        "malformed_requests_are_explained",
+        0,
+        "# Refused, and not here since a replay could not be refused for the same: 1 call with a list \
+         of params.",
+    ),
+    (
+        "strangers_are_turned_away",
+        0,
+        "# Refused, and not here since a replay could not be refused for the same: 1 request with HTTP \
+         400.",
+    ),
+    (
+        "large_file_is_read_in_parts",
+        0,
+        "# Files that are too large, or have a key among their bytes, and are blank here: \
+         /project/log.txt.",
+    ),
+    (
+        "model_machine_dies",
+        0,
+        "# Attempts at a model that could not be reached: 1; there it closes the connection without \
+         an answer.",
+    ),
+    (
         "two_clients_answer_one_confirmation",
         1,
         "# Answers to confirmations of an earlier server, which are not here: 1.",
     ),
+];
+
+/// In which a server is killed in the middle of something: what was left of it replays until there.
+const KILLED: &[&str] = &[
+    "crash_in_the_middle_of_a_hand_off",
+    "crash_while_a_program_runs",
+    "crash_while_somebody_is_asked",
+    "guide_crash",
 ];
 
 fn scenario(name: &str) -> String {
@@ -96,5 +142,16 @@ fn a_recording_that_cannot_be_replayed_faithfully_says_so_in_its_first_lines() {
             }
         }
         assert!(*start < recordings.len(), "{name} has {} recordings", recordings.len());
+    }
+}
+
+#[test]
+fn a_recording_that_a_kill_cut_off_replays_what_is_in_it_and_goes_on_in_silence() {
+    for name in KILLED {
+        let (_, recordings) = recorded(name, &scenario(name));
+        let killed = recordings.first().filter(|text| first_lines(text).contains(&RUNNING));
+        let killed = killed.unwrap_or_else(|| panic!("{name}: {recordings:#?}"));
+        let again = replay(killed);
+        assert_eq!(again.failures, [""; 0], "{name}\n{killed}\n{}", again.transcript);
     }
 }

@@ -200,7 +200,7 @@ const ACTIONS: &[(&str, &[&str])] = &[
     ("terminal", &[]),
     ("disconnect", &[]),
     ("sleep", &[]),
-    ("stop", &[]),
+    ("stop", &["background"]),
     ("start", &["serve"]),
     ("files", &[]),
 ];

@@ -86,6 +86,8 @@ pub struct Fault {
     pub status: Option<u16>,
     /// The `Retry-After` that comes with `status`.
     pub retry_after: Option<Time>,
+    /// What the provider says of it, with `status` or `error_in_stream`.
+    pub message: Option<String>,
     /// Closes the connection before any byte of an answer.
     pub refuse: bool,
     /// Ends the stream without a finish reason.

@@ -34,6 +34,8 @@ pub enum EntryProblem {
     Status { status: u16 },
     #[error("`fault.retry_after` does nothing without `fault.status`")]
     RetryAfterAlone,
+    #[error("`fault.message` does nothing without `fault.status` or `fault.error_in_stream`")]
+    MessageAlone,
     #[error("`fault.split` is 0: a piece has at least one byte")]
     EmptySplit,
 }
@@ -99,6 +101,9 @@ fn check(fault: &Fault) -> Result<(), EntryProblem> {
     match fault.status {
         Some(status) if !(300..600).contains(&status) => Err(EntryProblem::Status { status }),
         None if fault.retry_after.is_some() => Err(EntryProblem::RetryAfterAlone),
+        None if fault.message.is_some() && !fault.error_in_stream => {
+            Err(EntryProblem::MessageAlone)
+        }
         Some(_) | None if fault.split == Some(0) => Err(EntryProblem::EmptySplit),
         Some(_) | None => Ok(()),
     }
@@ -195,6 +200,12 @@ mod tests {
         assert_eq!(
             refusal(faulty(Fault { retry_after, ..Fault::default() })),
             "entry 2 of the script: `fault.retry_after` does nothing without `fault.status`"
+        );
+        let message = Some("overloaded".to_owned());
+        assert_eq!(
+            refusal(faulty(Fault { message, ..Fault::default() })),
+            "entry 2 of the script: `fault.message` does nothing without `fault.status` or \
+             `fault.error_in_stream`"
         );
         assert_eq!(
             refusal(faulty(Fault { status: Some(500), split: Some(0), ..Fault::default() })),

@@ -294,7 +294,8 @@ impl Acts {
         self.is_stopped = true;
         let client = Client { name: "operator".to_owned(), acting_as: None };
         let step = Step { stop: Some("SIGTERM"), ..Step::default() };
-        self.list.push(Act { at_work, ..Act::at_once(moment, &client, step) });
+        // It goes on until the server has ended, and others may still ask it something.
+        self.list.push(Act { at_work, ended: None, ..Act::at_once(moment, &client, step) });
     }
 
     /// An MCP server is there, which whoever connects to it waits for.
@@ -380,7 +381,7 @@ impl Acts {
         let act = &self.list[index];
         match self.list.get(index + 1) {
             Some(next) => act.is_open_at(next.began),
-            None => act.ended.is_none(),
+            None => act.ended.is_none() && act.step.stop.is_none(),
         }
     }
 

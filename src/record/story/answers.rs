@@ -6,21 +6,49 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::order::rounded;
+use super::order::{exact, rounded};
+use crate::config::ProviderConfig;
 use crate::limits::RECORD_CHUNKS_MAX;
 use crate::provider::script::{Ask, Chunks, ScriptUsage, Stall, Time, Times, View};
 use crate::provider::{Fault as Failure, FinishReason};
 use crate::record::form::{Fault, Model, Yes};
 use crate::record::hidden::Hidden;
-use crate::record::note::{Answer, AnswerEnd, Number, Piece};
+use crate::record::note::{Answer, AnswerEnd, Head, Number, Piece};
 use crate::record::text::fits_toml;
 
 /// What is closer together came at once.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 const DELAY_MIN: Duration = Duration::from_millis(10);
 
-#[derive(Debug, Default)]
+/// How long a server waits for a model, which some keep waiting without a word, and longer than a script
+/// can: what they send meanwhile says nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    delay_max: Duration,
+    pause_max: Duration,
+}
+
+impl Patience {
+    /// That of the least patient provider.
+    pub(super) fn of<'c>(providers: &(impl Iterator<Item = &'c ProviderConfig> + Clone)) -> Self {
+        let least = |time: fn(&ProviderConfig) -> f64| {
+            let times = providers.clone().map(time).filter(|time| *time > 0.0);
+            let least = times.fold(f64::INFINITY, f64::min);
+            // Half of it, since networks take their time, too.
+            Duration::try_from_secs_f64(least / 2.0).unwrap_or(Duration::MAX)
+        };
+        Self {
+            delay_max: least(|provider| provider.request_timeout),
+            pause_max: least(|provider| provider.stream_idle_timeout),
+        }
+    }
+}
+
+#[derive(Debug)]
 pub(super) struct Answers {
+    patience: Patience,
+    /// How often a model could not be reached at all.
+    unreached: u64,
     entries: Vec<Entry>,
     open: BTreeMap<Number, Open>,
     /// What each agent's model was shown last.
@@ -90,6 +118,31 @@ impl Heard {
 }
 
 impl Answers {
+    pub(super) fn new(patience: Patience) -> Self {
+        Self {
+            patience,
+            unreached: 0,
+            entries: Vec::new(),
+            open: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            unshown: BTreeMap::new(),
+        }
+    }
+
+    /// What goes another way in a replay.
+    pub(super) fn unlike(&self) -> Option<String> {
+        let why = "there it closes the connection without an answer";
+        let count = self.unreached;
+        (count > 0)
+            .then(|| format!("Attempts at a model that could not be reached: {count}; {why}."))
+    }
+
+    /// Whoever asks after the end of what is recorded hears nothing.
+    pub(super) fn silence() -> Model {
+        let fault = Fault { stall: Some(Stall::Headers), ..Fault::default() };
+        Model { times: Some(Times::Always), fault: Some(fault), ..Model::default() }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -129,16 +182,21 @@ impl Answers {
 
     pub(super) fn answered(&mut self, number: Number, answer: &Answer, hidden: &Hidden) {
         let Some(Open { entry, heard }) = self.open.remove(&number) else { return };
+        if matches!(answer.end, AnswerEnd::Broke { fault: Failure::Connect, .. }) {
+            self.unreached += 1;
+        }
         let Entry { model, state } = &mut self.entries[entry];
         *state = State::Answered;
         let chunks = heard.put(model, hidden);
         model.usage = answer
             .usage
             .map(|usage| ScriptUsage { input: usage.input_tokens, output: usage.output_tokens });
-        model.delay = (answer.delay >= DELAY_MIN).then(|| Time(rounded(answer.delay)));
+        let delay = answer.delay.min(self.patience.delay_max);
+        model.delay = (delay >= DELAY_MIN).then(|| Time(exact(delay)));
         let gaps = u32::try_from(chunks).unwrap_or(u32::MAX).saturating_sub(1);
         let pause = answer.took.checked_div(gaps).unwrap_or_default();
-        model.pause = (pause >= PAUSE_MIN).then(|| Time(rounded(pause)));
+        let pause = pause.min(self.patience.pause_max);
+        model.pause = (pause >= PAUSE_MIN).then(|| Time(exact(pause)));
         model.finish = match (answer.finish, model.asks.is_empty()) {
             (Some(FinishReason::Length), _) => Some("length"),
             (Some(FinishReason::Stop), false) => Some("stop"),
@@ -147,7 +205,7 @@ impl Answers {
             | (Some(FinishReason::ToolCalls), false)
             | (None, _) => None,
         };
-        model.fault = fault(&answer.end, chunks);
+        model.fault = fault(&answer.end, chunks, hidden);
         let is_empty = model.says.is_none() && model.asks.is_empty() && model.fault.is_none();
         if is_empty {
             model.says = Some(Chunks::One(String::new()));
@@ -165,7 +223,7 @@ impl Answers {
                     let heard = self.open.get(&number).map(|open| &open.heard);
                     let chunks = heard.map_or(0, |heard| heard.put(&mut model, hidden));
                     model.times = Some(Times::Always);
-                    model.fault = fault(&AnswerEnd::Dropped, chunks);
+                    model.fault = fault(&AnswerEnd::Dropped, chunks, hidden);
                 }
             }
             Some(model)
@@ -197,27 +255,86 @@ fn chunks_of(pieces: &[String], hidden: &Hidden) -> Option<Chunks> {
     }
 }
 
-fn fault(end: &AnswerEnd, chunks: u64) -> Option<Fault> {
+fn fault(end: &AnswerEnd, chunks: u64, hidden: &Hidden) -> Option<Fault> {
     let none = Fault::default();
     Some(match end {
         AnswerEnd::Whole => return None,
         AnswerEnd::Dropped if chunks == 0 => Fault { stall: Some(Stall::Headers), ..none },
         AnswerEnd::Dropped => Fault { stall: Some(Stall::Chunks(chunks)), ..none },
-        AnswerEnd::Broke { fault, status, retry_after } => match fault {
+        AnswerEnd::Broke { fault, status, said, retry_after, head } => match fault {
             Failure::Auth | Failure::Status => Fault {
                 status: status.or(Some(500)),
+                message: said.as_deref().map(|said| hidden.text(said)),
                 retry_after: retry_after.map(|time| Time(rounded(time))),
                 ..none
             },
             Failure::Connect => Fault { refuse: Some(Yes), ..none },
             Failure::Timeout => Fault { stall: Some(Stall::Headers), ..none },
             Failure::Stall => Fault { stall: Some(Stall::Chunks(chunks)), ..none },
-            Failure::Reset if chunks == 0 => Fault { refuse: Some(Yes), ..none },
+            Failure::Reset if *head == Head::Missing => Fault { refuse: Some(Yes), ..none },
             Failure::Reset => Fault { reset_after: Some(chunks), ..none },
             Failure::Eof => Fault { eof_without_finish: Some(Yes), ..none },
-            Failure::ErrorInStream => Fault { error_in_stream: Some(Yes), ..none },
+            // One that stands for a status is treated like it, as long as nothing of the answer came.
+            Failure::ErrorInStream if chunks == 0 && status.is_some() => {
+                let message = said.as_deref().map(|said| hidden.text(said));
+                Fault { status: *status, message, ..none }
+            }
+            Failure::ErrorInStream => {
+                let message = said.as_deref().map(|said| hidden.text(said));
+                Fault { error_in_stream: Some(Yes), message, ..none }
+            }
             Failure::BadJson => Fault { bad_json: Some(Yes), ..none },
             Failure::Empty => return None,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ProviderKind;
+    use crate::provider::Secrets;
+
+    fn broke(failure: Failure, status: Option<u16>, head: Head, chunks: u64) -> Value {
+        let said = Some("busy".to_owned());
+        let end = AnswerEnd::Broke { fault: failure, status, said, retry_after: None, head };
+        let hidden = Hidden::of(Secrets::default(), std::iter::empty());
+        serde_json::to_value(fault(&end, chunks, &hidden)).unwrap()
+    }
+
+    #[test]
+    fn a_failure_is_replayed_as_the_one_it_was() {
+        use serde_json::json;
+        let closed = broke(Failure::Reset, None, Head::Missing, 0);
+        assert_eq!(closed, json!({ "refuse": true }));
+        assert_eq!(broke(Failure::Reset, None, Head::Came, 0), json!({ "reset_after": 0 }));
+        assert_eq!(broke(Failure::Reset, None, Head::Came, 2), json!({ "reset_after": 2 }));
+        let limited = json!({ "status": 529, "message": "busy" });
+        assert_eq!(broke(Failure::Status, Some(529), Head::Missing, 0), limited);
+        assert_eq!(broke(Failure::ErrorInStream, Some(529), Head::Came, 0), limited);
+        let in_stream = json!({ "error_in_stream": true, "message": "busy" });
+        assert_eq!(broke(Failure::ErrorInStream, None, Head::Came, 0), in_stream);
+        assert_eq!(broke(Failure::ErrorInStream, Some(529), Head::Came, 1), in_stream);
+    }
+
+    #[test]
+    fn a_model_keeps_nobody_waiting_longer_than_a_server_waits() {
+        let providers = [60.0, 10.0].map(|seconds| ProviderConfig {
+            request_timeout: seconds,
+            stream_idle_timeout: 8.0,
+            ..ProviderConfig::of(ProviderKind::Openai)
+        });
+        let mut answers = Answers::new(Patience::of(&providers.iter()));
+        let hidden = Hidden::of(Secrets::default(), std::iter::empty());
+        answers.asked(1, "a", None, &hidden);
+        for text in ["one", "two"] {
+            answers.said(1, Piece::Says(text.to_owned()));
+        }
+        let (delay, took) = (Duration::from_millis(90_500), Duration::from_secs(30));
+        let answer = Answer { usage: None, finish: None, end: AnswerEnd::Whole, delay, took };
+        answers.answered(1, &answer, &hidden);
+        let model = answers.written(&hidden).next().unwrap();
+        let times = [model.delay, model.pause].map(|time| time.map(|time| time.to_string()));
+        assert_eq!(times, [Some("5s".to_owned()), Some("4s".to_owned())]);
+    }
 }

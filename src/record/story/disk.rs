@@ -1,7 +1,7 @@
 //! What was on the disk, and who changed it: what is older than the recording was there before; what
 //! changed while a program ran is that program's doing; the rest is somebody else's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ pub(super) struct Disk {
     /// What was there before.
     pub(super) first: Files,
     known: BTreeMap<PathBuf, Known>,
+    /// What somebody read that is not here: files that are too large, and bytes with a key in them.
+    blank: BTreeSet<String>,
 }
 
 /// What is known of a path.
@@ -43,6 +45,8 @@ struct FileState {
 
 /// By how much the times of files may lag behind the clock.
 const LAG: Duration = Duration::from_millis(10);
+/// How many files are told of by their names.
+const NAMED_MAX: usize = 8;
 /// What stands in files that nobody read.
 const UNREAD: &str = " ";
 /// A configuration of a project is read by the server of a replay, and has taken effect already.
@@ -50,7 +54,17 @@ const CONFIGURATION: &str = ".nexus3/config.json";
 
 impl Disk {
     pub(super) fn new(began: Timestamp) -> Self {
-        Self { began, first: Files::new(), known: BTreeMap::new() }
+        Self { began, first: Files::new(), known: BTreeMap::new(), blank: BTreeSet::new() }
+    }
+
+    /// What is not as it was in a replay.
+    pub(super) fn unlike(&self) -> Option<String> {
+        let mut names: Vec<&str> = self.blank.iter().map(String::as_str).take(NAMED_MAX).collect();
+        if self.blank.len() > names.len() {
+            names.push("and others");
+        }
+        let what = "Files that are too large, or have a key among their bytes, and are blank here";
+        (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")))
     }
 
     /// Takes in what was seen, and when. Returns what somebody else has changed, and when.
@@ -64,8 +78,17 @@ impl Disk {
         let state = FileState { modified, len, mode };
         let known = self.known.get(&path).copied();
         let name = hidden.path(&path);
+        if let Found::Content(content) = &found
+            && is_blank(content, hidden)
+        {
+            self.blank.insert(name.clone());
+        }
         let now = match &found {
             Found::Content(_) => Known::File { state, is_whole: true },
+            Found::Large => {
+                self.blank.insert(name.clone());
+                Known::File { state, is_whole: true }
+            }
             Found::File | Found::Ours => {
                 let is_same = matches!(known, Some(Known::File { state: before, .. })
                     if before == state);
@@ -182,20 +205,25 @@ fn file(path: &Path, found: &Found, state: &FileState, hidden: &Hidden) -> File 
         Found::Link(target) => File::Symlink { symlink: hidden.path(target) },
         Found::Content(content) => match str::from_utf8(content) {
             Ok(text) => File::text(hidden.text(text), of_file),
-            Err(_) if hidden.has_key(content) => {
+            Err(_) if is_blank(content, hidden) => {
                 File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX), mode: of_file }
             }
             Err(_) => File::Base64 { base64: base64(content), mode: of_file },
         },
         Found::File if path.ends_with(CONFIGURATION) => File::text("{}".to_owned(), of_file),
         Found::File if len == 0 => File::text(String::new(), of_file),
-        Found::File => {
+        Found::File | Found::Large => {
             File::Repeated { text: UNREAD, repeat: len.min(FILE_BYTES_MAX), mode: of_file }
         }
         Found::Nothing | Found::Ours | Found::OurDir | Found::OurRemoval => {
             File::Remove { remove: Yes }
         }
     }
+}
+
+/// Whether these are bytes that nobody may have: a key in them cannot be taken out.
+fn is_blank(content: &[u8], hidden: &Hidden) -> bool {
+    str::from_utf8(content).is_err() && hidden.has_key(content)
 }
 
 /// What a scenario gives to files and directories that have no mode of their own there.

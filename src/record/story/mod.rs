@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use self::acts::Acts;
-use self::answers::Answers;
+use self::answers::{Answers, Patience};
 use self::disk::Disk;
 use self::earlier::Earlier;
 use self::order::Order;
@@ -65,8 +65,10 @@ pub(super) enum State {
 impl Story {
     pub(super) fn new(hidden: Hidden, setting: Setting, now: Timestamp) -> Self {
         let Setting { flags, config, found, .. } = setting;
+        let found = found.as_ref();
+        let providers = config.providers.values().chain(found.map(|(_, provider)| provider));
         Self {
-            config: hidden.members(&config::written(&config, found.as_ref())),
+            config: hidden.members(&config::written(&config, found)),
             hidden,
             flags,
             earlier: Earlier::new(now),
@@ -74,7 +76,7 @@ impl Story {
             failed_by_disk: 0,
             order: Order::default(),
             acts: Acts::default(),
-            answers: Answers::default(),
+            answers: Answers::new(Patience::of(&providers)),
             runs: Runs::default(),
             servers: Servers::default(),
             disk: Disk::new(now),
@@ -187,6 +189,7 @@ impl Story {
         }
         let missing = self.earlier.missing().into_iter().chain(self.servers.missing());
         let unlike = self.unlike().into_iter().chain(self.acts.unlike());
+        let unlike = unlike.chain(self.answers.unlike()).chain(self.disk.unlike());
         for missing in missing.chain(self.refusals()).chain(unlike) {
             text.comment(&missing);
         }
@@ -215,6 +218,9 @@ impl Story {
         }
         for model in self.answers.written(hidden) {
             text.item("model", &table(&model));
+        }
+        if state != State::Whole && self.order.is_running() {
+            text.item("model", &table(&Answers::silence()));
         }
         for program in self.runs.written() {
             text.item("program", &table(program));
@@ -256,6 +262,7 @@ impl Story {
             LeftOut::Request(status) => {
                 format!("{} with HTTP {status}", counted(*count, "request"))
             }
+            LeftOut::List => format!("{} with a list of params", counted(*count, "call")),
             LeftOut::Entry if *count == 1 => "1 entry of a batch".to_owned(),
             LeftOut::Entry => format!("{count} entries of batches"),
         });

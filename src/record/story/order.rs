@@ -56,6 +56,8 @@ pub(super) struct Order {
     /// Who is in a turn.
     running: BTreeSet<String>,
     confirmations: BTreeMap<ConfirmId, Asked>,
+    /// Whether nobody was there when somebody was to be asked.
+    is_unheard: bool,
     /// When agents came back.
     restored: BTreeMap<String, Moment>,
     /// When requests were accepted.
@@ -109,12 +111,18 @@ impl Order {
                 let since = Moment { place: moment.place + 1, at };
                 self.asked(confirm_id.clone(), tool.clone(), agent, since);
             }
-            (Meaning::Decided { confirm_id }, _) => {
-                if let Some(asked) = self.confirmations.get_mut(confirm_id) {
-                    asked.waiting = Waiting::NoLonger;
-                }
+            (Meaning::DecidedForNobody { confirm_id }, _) => {
+                self.is_unheard = true;
+                self.decided(confirm_id);
             }
+            (Meaning::Decided { confirm_id }, _) => self.decided(confirm_id),
             (Meaning::None | Meaning::TurnStarted | Meaning::TurnEnded, _) => {}
+        }
+    }
+
+    fn decided(&mut self, id: &ConfirmId) {
+        if let Some(asked) = self.confirmations.get_mut(id) {
+            asked.waiting = Waiting::NoLonger;
         }
     }
 
@@ -145,8 +153,9 @@ impl Order {
 
     /// The last event between two places.
     pub(super) fn event_between(&self, from: u64, to: u64) -> Option<(Moment, &Mark)> {
-        // What was noticed late may have its place before what it comes after.
-        if from >= to {
+        // What was noticed late may have its place before what it comes after. And whoever waits for
+        // an event hears all of them, so that nobody is there no longer: then times must do.
+        if from >= to || self.is_unheard {
             return None;
         }
         let (place, (at, mark)) = self.marks.range(from..to).next_back()?;
@@ -190,8 +199,18 @@ fn forget_oldest<K: Clone + Ord, V>(map: &mut BTreeMap<K, V>, since: impl Fn(&V)
     }
 }
 
-/// A time that people read: whole milliseconds, and from a second on tenths of it.
+/// A time that people read: whole milliseconds, from a second on hundredths of it, and from ten on tenths.
 pub(super) fn rounded(time: Duration) -> Duration {
     let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    Duration::from_millis(if millis < 1000 { millis } else { millis.next_multiple_of(100) })
+    let step = match millis {
+        0..1000 => 1,
+        1000..10_000 => 10,
+        10_000.. => 100,
+    };
+    Duration::from_millis(millis.next_multiple_of(step))
+}
+
+/// A time that many others add up to, or are measured against: whole milliseconds, and none too many.
+pub(super) fn exact(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

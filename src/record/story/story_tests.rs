@@ -11,8 +11,8 @@ use crate::policy::budget::{Bounds, KeptBudget, Presence, Used};
 use crate::provider::Secrets;
 use crate::provider::script::{View, Wire};
 use crate::record::note::{
-    Answer, AnswerEnd, Call, CallEnd, Client, Earlier, Event, Found, Meaning, Piece, Ran, RanEnd,
-    Sighting, Stream,
+    Answer, AnswerEnd, Call, CallEnd, Client, Earlier, Event, Found, Head, Meaning, Piece, Ran,
+    RanEnd, Sighting, Stream,
 };
 use crate::world::Exit;
 
@@ -200,7 +200,7 @@ fn what_came_after_an_event_waits_for_it_and_for_as_long_as_it_came_later() {
         told.steps(),
         [
             "call=send agent=a background=true",
-            "on=event:tool_started nth=2 agent=a sleep=2100ms",
+            "on=event:tool_started nth=2 agent=a sleep=2010ms",
             "call=cancel agent=a"
         ]
     );
@@ -410,7 +410,9 @@ fn answers_keep_how_they_came_and_how_they_broke() {
     told.at(2, What::Answered(1, answer(AnswerEnd::Dropped)));
     let (fault, status) = (crate::provider::Fault::Status, Some(429));
     let retry_after = Some(Duration::from_secs(2));
-    told.at(3, What::Answered(3, answer(AnswerEnd::Broke { fault, status, retry_after })));
+    let (said, head) = (Some("Not in /work".to_owned()), Head::Came);
+    let broke = AnswerEnd::Broke { fault, status, said, retry_after, head };
+    told.at(3, What::Answered(3, answer(broke)));
     told.at(4, What::Said(4, says("Half of")));
     let parsed = told.parsed();
     let models = parsed["model"].as_array().unwrap();
@@ -418,9 +420,10 @@ fn answers_keep_how_they_came_and_how_they_broke() {
     assert_eq!(models[1]["says"][0].as_str(), Some("In /project"));
     assert_eq!(
         (models[1]["delay"].as_str(), models[1]["pause"].as_str()),
-        (Some("1300ms"), Some("80ms"))
+        (Some("1250ms"), Some("80ms"))
     );
     assert_eq!(models[2]["fault"]["retry_after"].as_str(), Some("2s"));
+    assert_eq!(models[2]["fault"]["message"].as_str(), Some("Not in /project"));
     assert_eq!(models[3]["says"].as_str(), Some("Half of"), "what had come of it is kept");
     assert_eq!(models[3]["fault"]["stall"].as_integer(), Some(1));
     assert_eq!(models[4]["fault"]["stall"].as_str(), Some("headers"));

@@ -7,7 +7,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{COMPLAINT, Chunk, Finish, Last, Records, Said};
+use super::{Chunk, Finish, Last, Records, Said};
 use crate::provider::script::{Question, ScriptUsage};
 
 pub(super) fn complaint(status: StatusCode, message: &str) -> String {
@@ -98,7 +98,7 @@ fn closing(last: &Last<'_>, usage: ScriptUsage) -> Vec<String> {
     match last {
         Last::Garbage => vec!["event: content_block_delta\ndata: {\"type\": \n\n".to_owned()],
         // The provider's own trouble, as in the other wire: a scenario means the same in both.
-        Last::Complaint => vec![record(&error("api_error", COMPLAINT))],
+        Last::Complaint(message) => vec![record(&error("api_error", message))],
         Last::Nothing => Vec::new(),
         Last::Finish(why) => {
             let delta = json!({"stop_reason": stop_reason(why), "stop_sequence": null});

@@ -80,7 +80,7 @@ impl Reply {
             (_, Some(Stall::Headers)) => Opening::Silence,
             (Some(status), Some(Stall::Chunks(_)) | None) => {
                 let status = StatusCode::from_u16(status).expect("the status was checked");
-                let mut answer = complaint(question.wire, status, COMPLAINT);
+                let mut answer = complaint(question.wire, status, fault.complaint());
                 if let Some(time) = fault.retry_after {
                     answer.headers.insert(RETRY_AFTER, whole_seconds(time.0).into());
                 }
@@ -237,12 +237,19 @@ struct Call<'a> {
     arguments: String,
 }
 
+impl Fault {
+    /// What is said of it.
+    fn complaint(&self) -> &str {
+        self.message.as_deref().unwrap_or(COMPLAINT)
+    }
+}
+
 /// What follows the last chunk.
 enum Last<'a> {
     /// A record that is no JSON.
     Garbage,
     /// An error object.
-    Complaint,
+    Complaint(&'a str),
     Nothing,
     Finish(Finish<'a>),
 }
@@ -258,12 +265,12 @@ enum Finish<'a> {
 }
 
 impl<'a> Last<'a> {
-    fn of(entry: &'a Entry, fault: &Fault) -> Self {
+    fn of(entry: &'a Entry, fault: &'a Fault) -> Self {
         if fault.bad_json {
             return Self::Garbage;
         }
         if fault.error_in_stream {
-            return Self::Complaint;
+            return Self::Complaint(fault.complaint());
         }
         if fault.eof_without_finish {
             return Self::Nothing;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{COMPLAINT, Chunk, Finish, Last, Records, Said};
+use super::{Chunk, Finish, Last, Records, Said};
 use crate::provider::script::{Question, ScriptUsage};
 
 pub(super) fn complaint(message: &str) -> String {
@@ -21,8 +21,8 @@ pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
     let chunks = deltas.into_iter().map(|delta| writer.chunk(delta, None)).collect();
     let closing = match &said.last {
         Last::Garbage => vec![record("{\"choices\": [")],
-        Last::Complaint => {
-            let error = json!({"message": COMPLAINT, "type": "server_error", "code": null});
+        Last::Complaint(message) => {
+            let error = json!({"message": message, "type": "server_error", "code": null});
             vec![record(&json!({ "error": error }).to_string())]
         }
         Last::Nothing => Vec::new(),
