@@ -8,14 +8,16 @@
 )]
 
 mod folder;
+mod running;
 
 use std::fs::DirBuilder;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use folder::{Ended, Folder, ended};
+use running::Running;
 
 /// A hand-off, a tool, a confirmation, a stream, a wait for an event and a file at the end.
 const TEAM: &str = r#"schema = 1
@@ -77,17 +79,6 @@ model_calls = { w1 = 2 }
 /// A folder with a home and a directory that stands for /project.
 struct Ground(Folder);
 
-/// Killed when the test ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only where it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl Ground {
     fn with(text: &str) -> Self {
         let folder = Folder::with("x.toml", text);
@@ -118,16 +109,9 @@ impl Ground {
 
     fn model(&self) -> Running {
         let mut model = self.command("nexus3-sim", &["model", "x.toml", "--port", "0"]);
-        let model = model.args(["--root", "root"]).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut model = model.spawn().expect("the program starts");
-        let mut printed = BufReader::new(model.stdout.take().expect("its output is piped"));
-        let running = Running(model);
-        let mut config = String::new();
-        while serde_json::from_str::<serde_json::Value>(&config).is_err() {
-            assert!(printed.read_line(&mut config).expect("it prints text") > 0, "{config}");
-        }
+        let (running, config) = running::model(model.args(["--root", "root"]));
         let place = self.path().join("home/config.json");
-        std::fs::write(place, config).expect("the home can be written");
+        std::fs::write(place, config.to_string()).expect("the home can be written");
         running
     }
 

@@ -8,10 +8,11 @@
 )]
 
 mod folder;
+mod running;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use folder::Folder;
 
@@ -239,17 +240,6 @@ fn what_does_not_fail_is_not_made_small() {
     assert_eq!(told, "x.toml does not fail so: there is nothing to make small\n");
 }
 
-/// A program that runs until the test is over.
-struct Running(std::process::Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only where it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn the_model_of_a_scenario_answers_over_a_real_socket() {
     let text = r#"schema = 1
@@ -265,21 +255,9 @@ call = "list_agents"
 "#;
     let folder = Folder::with("x.toml", text);
     let root = folder.path().join("place");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"))
-        .args(["model", "x.toml", "--port", "0", "--root"])
-        .arg(&root)
-        .current_dir(folder.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut printed = BufReader::new(child.stdout.take().expect("its output is piped"));
-    let _running = Running(child);
-    let mut config = String::new();
-    while serde_json::from_str::<serde_json::Value>(&config).is_err() {
-        assert!(printed.read_line(&mut config).expect("it prints text") > 0, "{config}");
-    }
-    let config: serde_json::Value = serde_json::from_str(&config).expect("it was just read");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nexus3-sim"));
+    let command = command.args(["model", "x.toml", "--port", "0", "--root"]).arg(&root);
+    let (_running, config) = running::model(command.current_dir(folder.path()));
     let base = config["providers"]["sim"]["base_url"].as_str().expect("there is a provider");
     let address = base.trim_start_matches("http://").trim_end_matches("/v1");
     let mut stream = TcpStream::connect(address).expect("the model listens");
