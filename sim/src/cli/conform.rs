@@ -21,6 +21,9 @@ use crate::scenario::{Action, Scenario};
 /// virtual time has to happen within a real one. What agents do with their tools is done to this machine,
 /// and agents that the steps make stay.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    nexus3-sim conform http://localhost:8765 hello.toml --root work\n  \
+    nexus3-sim conform http://localhost:8765 hello.toml --api-key \"$(cat ~/.nexus3/rpc-8765.token)\"")]
 pub struct Arguments {
     /// Where the server is: `http://localhost:8765`
     #[arg(value_name = "URL", value_parser = local_address)]

@@ -19,6 +19,9 @@ use crate::model::{Answered, Asked, ModelHost, Observer, Received, Scripted};
 /// Prints the configuration of a server that asks it. Entries are used as in a run: in order, for the
 /// agents they match; a request that none matches gets HTTP 500.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    nexus3-sim model hello.toml --port 9001 --root work > work.json\n  \
+    cd work && nexus3 serve --config ../work.json    a server that asks it")]
 pub struct Arguments {
     /// The scenario file
     file: PathBuf,
