@@ -13,6 +13,8 @@ use crate::world::{Access, Chance, Dir, File, Fs, Use, World};
 /// The port whose token file needs no number in its name.
 pub const DEFAULT_PORT: u16 = 8765;
 
+/// The truth of a home, which its first server makes.
+pub const DATABASE: &str = "nexus3.db";
 const LOCK: &str = "server.lock";
 const LOCK_BYTES_MAX: u64 = 4096;
 const TOKEN_PREFIX: &str = "nxk_";
@@ -69,7 +71,11 @@ impl Home {
     /// closed to them: it may be anybody's.
     pub fn prepare(fs: &dyn Fs, path: &Path) -> Result<Arc<dyn Dir>, HomeError> {
         let unusable = |source| HomeError::Unusable { path: path.to_owned(), source };
-        let dir = make(fs, path).map_err(unusable)?;
+        let dir = match fs.dir(path) {
+            // Who has made it came further than that.
+            Ok(dir) if dir.stat(Path::new(DATABASE)).is_ok() => dir,
+            Ok(_) | Err(_) => make(fs, path).map_err(unusable)?,
+        };
         let mode = dir.stat(Path::new(".")).map_err(unusable)?.mode;
         if mode & 0o077 != 0 {
             return Err(HomeError::Open { path: path.to_owned() });
@@ -155,11 +161,12 @@ pub fn token_name(port: u16) -> PathBuf {
     if port == DEFAULT_PORT { "rpc.token".into() } else { format!("rpc-{port}.token").into() }
 }
 
-/// The directory at `path`, made with those above it where they are missing.
+/// The directory at `path`, made with those above it where they are missing. It is durable, also where a
+/// server that was killed has made it a moment ago.
 pub fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
     match fs.dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        found => return found,
+        found => return found.and_then(|dir| sync_entry(fs, path).map(|()| dir)),
     }
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -172,6 +179,17 @@ pub fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
     }
     parent.sync()?;
     parent.dir(Path::new(name))
+}
+
+fn sync_entry(fs: &dyn Fs, path: &Path) -> io::Result<()> {
+    let Some(parent) = path.parent() else {
+        return Ok(());
+    };
+    match fs.dir(parent).and_then(|parent| parent.sync()) {
+        // Nobody like us has made anything there.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
 }
 
 /// A server that dies leaves its token, or the file it was about to put in its place. Only the holder

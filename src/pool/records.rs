@@ -6,14 +6,13 @@ use std::sync::Arc;
 use crate::agent::outcome;
 use crate::config::{Config, SyncMode};
 use crate::event::{Audience, Committed, Event, What};
+use crate::home::DATABASE;
 use crate::hub::Hub;
 use crate::id::AgentId;
 use crate::logs::Logs;
 use crate::store::{Kept, Opened, Options, Store, StoreError, Sync};
 use crate::tool::mcp::Ear;
 use crate::world::World;
-
-const DATABASE: &str = "nexus3.db";
 
 pub struct Records {
     pub opened: Opened,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nexus3::agent::outcome;
 use nexus3::event::{Audience, Committed, iso};
+use nexus3::home::DATABASE;
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Usage;
 use nexus3::policy::budget::{Bounds, KeptBudget, Presence, Used};
@@ -23,8 +24,6 @@ use crate::disk::{Disk, Item, View};
 use crate::machine::{Acting, HOME, Machine, Raised, VirtualClock};
 use crate::pipes::Pipes;
 use crate::scenario::{EarlierAgent, EarlierLimits};
-
-const DATABASE: &str = "nexus3.db";
 
 #[derive(Debug, thiserror::Error)]
 pub enum EarlierError {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use nexus3::event::{Event, Seq};
+use nexus3::home::DATABASE;
 use nexus3::message::Message;
 use nexus3::world::{Program, Sqlite};
 use rusqlite::{Connection, Row};
@@ -16,7 +17,6 @@ use crate::disk::{Databases, Disk, Item, View};
 use crate::machine::{EPOCH, HOME};
 
 /// The database; its log lies beside it under a longer name.
-const DATABASE: &str = "nexus3.db";
 
 /// All that is kept.
 #[derive(Clone, Debug, Default)]
