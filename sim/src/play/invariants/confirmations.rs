@@ -2,7 +2,7 @@
 //! (`answers`), is not left open (`bounds`), stays decided (`durable`), and no call that needs one starts
 //! before it is allowed (`once`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -118,6 +118,8 @@ fn misdecided<'a>(events: impl Iterator<Item = &'a KeptEvent>) -> Vec<String> {
     let mut asked: BTreeMap<String, (CallKey, bool)> = BTreeMap::new();
     // How often each call that somebody was asked about may start.
     let mut may_start: BTreeMap<CallKey, u64> = BTreeMap::new();
+    // Asked for with other permissions, and not decided then.
+    let mut outdated: BTreeSet<String> = BTreeSet::new();
     let mut allowed_for_good = false;
     for event in events {
         let id = event.text("confirm_id").to_owned();
@@ -139,9 +141,19 @@ fn misdecided<'a>(events: impl Iterator<Item = &'a KeptEvent>) -> Vec<String> {
                     allowed_for_good |= decision.starts_with("allow") && decision != "allow_once";
                     if decision.starts_with("allow") {
                         *may_start.entry(key.clone()).or_default() += 1;
+                    } else if outdated.contains(&id) {
+                        may_start.remove(key);
                     }
                 }
             },
+            "agent_updated" if changes_permissions(event) => {
+                // Who need not be asked any more, or may not have the tool at all, starts without an
+                // answer: a call that is not there says so as one that was started.
+                let waiting = || asked.iter().filter(|(_, (_, decided))| !decided);
+                outdated.extend(waiting().map(|(id, _)| id.clone()));
+                let waits = |key: &CallKey| waiting().any(|(_, (of, _))| of == key);
+                may_start.retain(|key, left| *left > 0 || waits(key));
+            }
             "tool_started" if !allowed_for_good => {
                 let key = key(event, &event.json["name"], event.text("params"));
                 match may_start.get_mut(&key) {
@@ -156,6 +168,11 @@ fn misdecided<'a>(events: impl Iterator<Item = &'a KeptEvent>) -> Vec<String> {
     let open = asked.into_iter().filter(|(_, (_, decided))| !decided);
     found.extend(open.map(|(id, _)| format!("confirmation {id} was never decided")));
     found
+}
+
+fn changes_permissions(event: &KeptEvent) -> bool {
+    let changed = &event.json["changed"];
+    ["permission_level", "preset", "disabled_tools"].iter().any(|name| !changed[*name].is_null())
 }
 
 /// Arguments are compared as far as the events of tools show them.
@@ -223,5 +240,21 @@ mod tests {
         let for_good = [asked("a"), decided("a", "allow_exec_cwd"), started(), started()];
         assert_eq!(told(&for_good), nothing);
         assert_eq!(told(&[started()]), nothing, "nobody had to be asked");
+    }
+
+    #[test]
+    fn what_was_denied_says_nothing_of_other_permissions() {
+        let changed = |changed: Value| json!({"type": "agent_updated", "changed": changed});
+        let less = changed(json!({"disabled_tools": ["exec"]}));
+        let nothing: [&str; 0] = [];
+        let denied = [asked("a"), decided("a", "deny")];
+        assert_eq!(told(&[&denied[..], &[less.clone(), started()]].concat()), nothing);
+        let early = ["exec started before it was allowed"];
+        let moved = changed(json!({"cwd": "/project/in"}));
+        assert_eq!(told(&[&denied[..], &[moved, started()]].concat()), early);
+        let pending = [asked("a"), less.clone(), started(), decided("a", "deny")];
+        assert_eq!(told(&pending), early);
+        let afterwards = [asked("a"), less, decided("a", "deny"), started()];
+        assert_eq!(told(&afterwards), nothing);
     }
 }
