@@ -16,8 +16,6 @@ use serde_json::Value;
 use crate::disk::{Databases, Disk, Item, View};
 use crate::machine::{EPOCH, HOME};
 
-/// The database; its log lies beside it under a longer name.
-
 /// All that is kept.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
