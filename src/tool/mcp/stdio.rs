@@ -25,7 +25,7 @@ use crate::limits::{
 };
 use crate::world::{Confinement, Process, Program};
 
-/// How long a program that says nothing any more is waited for, to tell how it ended.
+/// How long one half of a connection is waited for once the other has ended.
 const EXIT_MAX: Duration = Duration::from_secs(1);
 
 /// Starts the program and speaks with it until one of the two ends.
@@ -47,7 +47,11 @@ pub(super) async fn live(server: &Arc<Server>, ground: &Ground, opening: Opening
         tokio::select! {
             // How the program ended says more than that nothing comes from it.
             biased;
-            lost = &mut pipes => Why::Lost(lost),
+            // What came before the end is still heard.
+            lost = &mut pipes => match timeout(EXIT_MAX, &mut talking).await {
+                Ok(Why::Stopped) => Why::Stopped,
+                Ok(Why::Lost(_)) | Err(_) => Why::Lost(lost),
+            },
             why = &mut talking => match why {
                 Why::Lost(Lost::Closed) => {
                     Why::Lost(timeout(EXIT_MAX, &mut pipes).await.unwrap_or(Lost::Closed))
