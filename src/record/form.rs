@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::provider::script::{Ask, Chunks, ScriptUsage, Stall, Time, Times};
+use crate::provider::script::{After, Ask, Chunks, ScriptUsage, Stall, Time, Times};
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Model {
@@ -28,6 +28,8 @@ pub(super) struct Model {
     pub(super) usage: Option<ScriptUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) delay: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<After>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pause: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +153,8 @@ pub(super) struct Step {
     pub(super) on: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nth: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) in_order: Option<Yes>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) client: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

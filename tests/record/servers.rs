@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nexus3_sim::scenario::{Scenario, ServeFlag};
 
-use super::replay::{parting, played, same_again};
+use super::replay::{Events, parting, played, same_again};
 
 /// In these the way to a server fails, which is nothing that a server says.
 const HOST_FAILS: [&str; 2] = [
@@ -37,7 +37,7 @@ fn every_scenario_with_mcp_servers_is_the_same_when_its_recording_is_replayed() 
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         if name.starts_with("mcp_") && !HOST_FAILS.contains(&name.as_str()) {
-            match parting(&name, &std::fs::read_to_string(&path).unwrap()) {
+            match parting(&name, &std::fs::read_to_string(&path).unwrap(), Events::InOrder) {
                 Ok(recording) => {
                     assert!(!recording.contains("very-secret-value"), "{name}\n{recording}");
                 }

@@ -23,7 +23,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nexus3::limits::{ACCEPT_BACKOFF, REQUEST_RECEIVE_MAX, SCRIPT_SILENCE_MAX};
-use nexus3::provider::script::{Answer, Broken, Opening, Reply, Wire};
+use nexus3::provider::script::{After, Answer, Broken, Opening, Reply, Wire};
 use nexus3::world::{Listener, Net, Stream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -34,6 +34,8 @@ pub use scripted::Scripted;
 /// A whole conversation has to fit.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const CONNECTIONS_MAX: usize = 1024;
+/// How soon an answer that waits for something looks again whether it has happened.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Binds a host and serves until the future is dropped, which ends every connection with it.
 pub async fn serve(
@@ -143,9 +145,12 @@ impl Desk {
         &self,
         request: Request<Incoming>,
     ) -> Result<Response<impl Body<Data = Bytes, Error = Broken> + use<>>, Closed> {
-        let Reply { delay, opening } = self.reply(request).await?;
+        let (Reply { delay, opening }, after) = self.reply(request).await?;
         if delay > Duration::ZERO {
             sleep(delay).await;
+        }
+        if let Some(after) = after {
+            timeout(SCRIPT_SILENCE_MAX, self.wait_for(&after)).await.map_err(|_never| Closed)?;
         }
         match opening {
             Opening::Answer(answer) => Ok(response(answer)),
@@ -158,16 +163,22 @@ impl Desk {
     }
 
     /// Reads a request whole and finds what answers it.
-    async fn reply(&self, request: Request<Incoming>) -> Result<Reply, Closed> {
+    async fn reply(&self, request: Request<Incoming>) -> Result<(Reply, Option<After>), Closed> {
         let (head, body) = request.into_parts();
         let received = timeout(REQUEST_RECEIVE_MAX, Limited::new(body, BODY_BYTES_MAX).collect());
         // A client that breaks off within its request asked for nothing.
         let body = received.await.map_err(|_late| Closed)?.map_err(|_broken| Closed)?.to_bytes();
         let request = Request::from_parts(head, body);
-        let (asked, reply) = self.script.answer(&request);
+        let (asked, reply, after) = self.script.answer(&request);
         let (headers, body, wire) = (request.headers(), request.body(), Wire::of(&request));
         self.observer.asked(&asked, &Received { headers, body, wire });
-        Ok(reply)
+        Ok((reply, after))
+    }
+
+    async fn wait_for(&self, after: &After) {
+        while !self.observer.is_due(after) {
+            sleep(LOOK_AGAIN).await;
+        }
     }
 }
 

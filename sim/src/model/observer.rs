@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use nexus3::provider::script::{Fault, Question, Wire};
+use nexus3::provider::script::{After, Fault, Question, Wire};
 
 /// How much of the last message is shown.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -10,6 +10,11 @@ const SHOWN_CHARS_MAX: usize = 80;
 /// Watches the model host. It is told before the first byte of an answer, and must not wait.
 pub trait Observer: Send + Sync {
     fn asked(&self, asked: &Asked, received: &Received<'_>);
+
+    /// Whether all has happened that an answer comes after. One that plays no steps lets all come.
+    fn is_due(&self, _: &After) -> bool {
+        true
+    }
 }
 
 /// A request as it arrived, whole.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use http::Request;
-use nexus3::provider::script::{NoQuestion, Question, Reply, Script};
+use nexus3::provider::script::{After, NoQuestion, Question, Reply, Script};
 
 use super::observer::{Answered, Asked, Shown};
 
@@ -52,7 +52,7 @@ impl Scripted {
     }
 
     /// Takes the entry that answers a request.
-    pub(super) fn answer(&self, request: &Request<Bytes>) -> (Asked, Reply) {
+    pub(super) fn answer(&self, request: &Request<Bytes>) -> (Asked, Reply, Option<After>) {
         let question = match Question::read(request) {
             Ok(question) => question,
             Err(reason) => return self.refuse(reason),
@@ -62,12 +62,12 @@ impl Scripted {
         state.requests += 1;
         *state.calls.entry(question.agent.clone()).or_default() += 1;
         let taken = state.script.take(&question.agent, model, &question.last_message);
-        let (answered, reply) = match taken {
+        let (answered, reply, after) = match taken {
             Some((number, entry)) => {
                 let reply = Reply::new(&entry, &question);
-                (Answered::Entry { number, fault: entry.fault }, reply)
+                (Answered::Entry { number, fault: entry.fault }, reply, entry.after)
             }
-            None => (Answered::Unmatched, Reply::unmatched(&question)),
+            None => (Answered::Unmatched, Reply::unmatched(&question), None),
         };
         let asked = Asked {
             number: state.requests,
@@ -76,11 +76,11 @@ impl Scripted {
             shown: Shown::of(&question),
             answered,
         };
-        (asked, reply)
+        (asked, reply, after)
     }
 
     /// The answer to a request that is none to a model.
-    fn refuse(&self, reason: NoQuestion) -> (Asked, Reply) {
+    fn refuse(&self, reason: NoQuestion) -> (Asked, Reply, Option<After>) {
         let mut state = self.state();
         state.requests += 1;
         let asked = Asked {
@@ -90,7 +90,7 @@ impl Scripted {
             shown: Shown::default(),
             answered: Answered::Unreadable,
         };
-        (asked, Reply::refused(reason))
+        (asked, Reply::refused(reason), None)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

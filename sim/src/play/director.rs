@@ -14,7 +14,9 @@ pub use super::made::{Made, Sending, Told};
 use super::made::{maybe_ended, renamed};
 use super::observed::Answer;
 use super::stage::Stage;
-use crate::scenario::{Action, Call, Ground, SERVER, Scenario, Step, Substitution, Token, When};
+use crate::scenario::{
+    Action, Call, Ground, SERVER, Scenario, Step, Substitution, Token, Turn, When,
+};
 
 pub struct Director<'a> {
     steps: &'a [Step],
@@ -161,7 +163,8 @@ impl<'a> Director<'a> {
             When::AfterPrevious => previous(),
             When::At(time) => stage.elapsed() >= time.0,
             When::After(name) => previous() && self.has_ended(name),
-            When::OnEvent(trigger) => stage.has_heard(trigger),
+            When::OnEvent(trigger, Turn::Any) => stage.has_heard(trigger),
+            When::OnEvent(trigger, Turn::InOrder) => previous() && stage.has_heard(trigger),
         };
         due && (stage.server_is_up() || !step.action.needs_server())
     }
@@ -202,6 +205,9 @@ impl<'a> Director<'a> {
             self.repeat(index, stage);
         } else {
             self.states[index] = State::Ended;
+            if let Some(name) = &self.steps[index].name {
+                stage.step_ended(name);
+            }
         }
     }
 

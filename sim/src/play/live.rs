@@ -215,6 +215,10 @@ impl Stage for Live {
         self.heard.has(trigger)
     }
 
+    fn step_ended(&self, name: &str) {
+        self.heard.step_ended(name);
+    }
+
     fn ask_server_to_stop(&mut self) {
         unreachable!("files that stop their server are not played here");
     }

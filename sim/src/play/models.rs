@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nexus3::provider::script::{Entry, Times, View};
+use nexus3::provider::script::{After, Entry, Times, View};
 
 use super::observed::{Observation, Observed, Request};
+use super::observer::Heard;
 use super::parting::Parting;
 use super::story::{Happening, How};
 use super::transcript::{Transcript, shown};
@@ -19,6 +20,7 @@ use crate::scenario::MODEL;
 pub struct Watching {
     transcript: Transcript,
     observed: Observed,
+    heard: Heard,
     entries: Vec<Entry>,
     /// Held to add to it or to look at it; nothing is awaited under it.
     state: Mutex<State>,
@@ -46,8 +48,12 @@ pub struct Logged {
 }
 
 impl Watching {
-    pub fn new(entries: &[Entry], transcript: Transcript, observed: Observed) -> Self {
-        Self { transcript, observed, entries: entries.to_vec(), state: Mutex::default() }
+    pub fn new(
+        entries: &[Entry],
+        (transcript, observed, heard): (Transcript, Observed, Heard),
+    ) -> Self {
+        let entries = entries.to_vec();
+        Self { transcript, observed, heard, entries, state: Mutex::default() }
     }
 
     pub fn failures(&self) -> Vec<String> {
@@ -145,6 +151,10 @@ impl Watching {
 }
 
 impl Observer for Watching {
+    fn is_due(&self, after: &After) -> bool {
+        self.heard.has_all(after)
+    }
+
     fn asked(&self, asked: &Asked, received: &Received<'_>) {
         let Asked { agent, model, shown: view, answered, .. } = asked;
         let (messages, digest) = (view.messages, view.digest >> 32);

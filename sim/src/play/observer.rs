@@ -2,12 +2,13 @@
 //! event on, over restarts by its cursor, on a link that takes no time and that no fault touches.
 //! It is there only in runs that wait for an event, and stands in no transcript.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nexus3::client::{ClientError, EventStream, NexusClient};
 use nexus3::event::{Event, Seq};
+use nexus3::provider::script::After;
 use nexus3::world::Net;
 use secrecy::SecretString;
 use tokio::time::sleep;
@@ -20,11 +21,13 @@ use crate::scenario::{EventTrigger, Pace};
 /// By type and agent.
 type Counts = BTreeMap<(&'static str, Option<String>), u64>;
 
-/// How often each event was heard. Cloning shares it.
+/// How often each event was heard, and which steps have ended. Cloning shares it.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
-    /// Held for one look at a time; nothing is awaited under it.
+    /// Held for one look at a time, as the next; nothing is awaited under them.
     counts: Arc<Mutex<Counts>>,
+    /// By their names.
+    steps: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Heard {
@@ -36,6 +39,26 @@ impl Heard {
             name == event && (agent.is_none() || agent.as_deref() == of.as_deref())
         });
         meant.map(|(_, count)| count).sum::<u64>() >= *nth
+    }
+
+    pub fn step_ended(&self, name: &str) {
+        self.steps().insert(name.to_owned());
+    }
+
+    /// Whether all has happened that an answer comes after.
+    pub fn has_all(&self, after: &After) -> bool {
+        let After { step, event, agent, nth } = after;
+        let event = event.as_ref().map(|event| EventTrigger {
+            event: event.clone(),
+            agent: agent.clone(),
+            nth: nth.unwrap_or(1),
+        });
+        step.as_ref().is_none_or(|step| self.steps().contains(step))
+            && event.is_none_or(|event| self.has(&event))
+    }
+
+    fn steps(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, event: &Event) {

@@ -44,6 +44,9 @@ pub trait Stage {
 
     fn has_heard(&self, trigger: &EventTrigger) -> bool;
 
+    /// A step that has a name has ended.
+    fn step_ended(&self, name: &str);
+
     fn ask_server_to_stop(&mut self);
 
     /// `None`: with the flags that it had.
@@ -98,6 +101,10 @@ impl Stage for Theatre {
 
     fn has_heard(&self, trigger: &EventTrigger) -> bool {
         self.heard.has(trigger)
+    }
+
+    fn step_ended(&self, name: &str) {
+        self.heard.step_ended(name);
     }
 
     fn ask_server_to_stop(&mut self) {

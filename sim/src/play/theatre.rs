@@ -71,9 +71,9 @@ impl Theatre {
         let script = Script::new(scenario.models.clone());
         let script = script.expect("entries were checked when they were read");
         let models = Arc::new(Scripted::new(script, scenario.aliases()));
-        let (observed, traffic) = (watched(&disk), Traffic::default());
-        let watching =
-            Arc::new(Watching::new(&scenario.models, transcript.clone(), observed.clone()));
+        let (observed, traffic, heard) = (watched(&disk), Traffic::default(), Heard::default());
+        let around = (transcript.clone(), observed.clone(), heard.clone());
+        let watching = Arc::new(Watching::new(&scenario.models, around));
         // The model host comes first: the server's configuration needs its address.
         let watcher: Arc<dyn model::Observer> = Arc::clone(&watching) as _;
         let root = hosts::add_models(&mut hosts, &models, &watcher, &traffic);
@@ -113,7 +113,7 @@ impl Theatre {
             watching,
             transcript,
             observed,
-            heard: Heard::default(),
+            heard,
             traffic,
             mcp: mcp_host(&scenario.mcp),
             mcp_root,

@@ -225,7 +225,7 @@ fn trigger(place: &Place<'_>, form: &FaultForm) -> Option<Trigger> {
         let on = form.on.as_deref()?;
         let trigger = on_trigger(on, form);
         if let Some(Trigger::OnEvent(EventTrigger { event, .. })) = &trigger {
-            names::check_event(place, event);
+            names::check_event(place, "on", event);
         }
         if trigger.is_none() {
             place.refuse_at(

@@ -40,8 +40,8 @@ pub use nexus3::config::Problem;
 pub use schema::schema;
 pub use serve::ServeFlag;
 pub use step::{
-    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token, Watch,
-    When,
+    Action, Call, CallExpect, Confirm, EventTrigger, Ground, Pace, Raw, Signal, Step, Token, Turn,
+    Watch, When,
 };
 pub use substitution::{BUILT_IN, Substitution, UnknownName};
 pub use typing::Typing;
@@ -231,7 +231,8 @@ impl Scenario {
 
     /// Whether a step or a fault waits for an event.
     pub fn waits_for_events(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.when, When::OnEvent(_)))
+        self.steps.iter().any(|step| matches!(step.when, When::OnEvent(..)))
+            || self.models.iter().any(|model| model.after.is_some())
             || self.faults.iter().any(|fault| matches!(fault.trigger, Trigger::OnEvent(_)))
     }
 
@@ -267,6 +268,13 @@ fn read(root: &Place<'_>, problems: &Problems<'_>) -> Option<Scenario> {
         .filter_map(|(place, form)| step::read(&place, form).map(|step| (place, step)))
         .collect();
     names::check_steps(&steps);
+    for (place, entry) in root.items_of("model").iter().zip(&form.model) {
+        let Some((place, after)) = place.get("after").zip(entry.after.as_ref()) else { continue };
+        names::check_answer(&place, after, &steps);
+        if form.wire == Wire::Script {
+            place.refuse_key("a script inside the server waits for nothing", "leave out `wire`");
+        }
+    }
     let clients = steps.iter().map(|(_, step)| step.client.as_str());
     let hosts = clients.chain(mcp::host(&form.mcp)).collect();
     let faults = root.items_of("fault").into_iter().zip(form.fault);

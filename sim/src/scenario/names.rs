@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use nexus3::config::words::{nearest, quoted};
 use nexus3::event::What;
+use nexus3::provider::script::After;
 use regex::Regex;
 
 use super::place::Place;
@@ -58,6 +59,31 @@ fn check_after(place: &Place<'_>, name: &str, all: &BTreeSet<&str>, earlier: &BT
         nearest(name, &known, "earlier steps are")
     };
     place.refuse_at("after", &format!("there is no step {}", quoted(name)), &hint);
+}
+
+/// Checks what an answer of a model waits for.
+pub(super) fn check_answer(place: &Place<'_>, after: &After, steps: &[(Place<'_>, Step)]) {
+    let After { step, event, agent, nth } = after;
+    let names: Vec<_> = steps.iter().filter_map(|(_, step)| step.name.as_deref()).collect();
+    match step.as_deref() {
+        Some(name) if !names.contains(&name) => {
+            let message = format!("there is no step {}", quoted(name));
+            let hint = if names.is_empty() {
+                "give a step this `name`".to_owned()
+            } else {
+                nearest(name, &names, "there are")
+            };
+            place.refuse_at("step", &message, &hint);
+        }
+        None if event.is_none() => place.refuse("it names nothing", "name a `step` or an `event`"),
+        Some(_) | None => {}
+    }
+    match event {
+        Some(event) => check_event(place, "event", event),
+        None if agent.is_some() => place.refuse_at("agent", "belongs to `event`", "add `event`"),
+        None if nth.is_some() => place.refuse_at("nth", "belongs to `event`", "add `event`"),
+        None => {}
+    }
 }
 
 /// Checks `save` and returns the names it defines.
@@ -118,14 +144,14 @@ pub(super) fn check_hosts(place: &Place<'_>, others: &BTreeSet<&str>) {
 }
 
 /// Checks that the server tells events of this type, which stands in `on`.
-pub(super) fn check_event(place: &Place<'_>, event: &str) {
+pub(super) fn check_event(place: &Place<'_>, key: &str, event: &str) {
     let schema = schemars::schema_for!(What);
     let types = schema.as_value()["oneOf"].as_array().into_iter().flatten();
     let types = types.filter_map(|variant| variant["properties"]["type"]["const"].as_str());
     let types: Vec<&str> = types.collect();
     if !types.contains(&event) {
         let message = format!("there is no event {}", quoted(event));
-        place.refuse_at("on", &message, &nearest(event, &types, "there are"));
+        place.refuse_at(key, &message, &nearest(event, &types, "there are"));
     }
 }
 

@@ -13,7 +13,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Typing;
-use super::form::{AfterForm, ConfirmForm, PaceForm, StepForm, TerminalForm, TokenForm, WatchForm};
+use super::form::{
+    AfterForm, ConfirmForm, PaceForm, StepForm, TerminalForm, TokenForm, WatchForm, Yes,
+};
 use super::place::Place;
 use super::{Files, ServeFlag, files, names, serve};
 
@@ -45,7 +47,14 @@ pub enum When {
     At(Time),
     /// When the step of this name has ended.
     After(String),
-    OnEvent(EventTrigger),
+    OnEvent(EventTrigger, Turn),
+}
+
+/// Whether a step that waits for an event waits for the step before it, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Any,
+    InOrder,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,8 +268,9 @@ fn check_keys(place: &Place<'_>, action: &str, form: &StepForm) {
             member.refuse_key(&message, &format!("it belongs to {}", owners.join(" and ")));
         }
     }
-    if let (Some(nth), None) = (place.get("nth"), &form.on) {
-        nth.refuse_key("belongs to `on`", "add `on`, or remove it");
+    let of_events = ["nth", "in_order"].into_iter().filter(|_| form.on.is_none());
+    for key in of_events.filter_map(|key| place.get(key)) {
+        key.refuse_key("belongs to `on`", "add `on`, or remove it");
     }
 }
 
@@ -277,7 +287,7 @@ fn when(place: &Place<'_>, form: &StepForm) -> When {
     } else if let Some(on) = &form.on {
         let event = match on.strip_prefix("event:") {
             Some(event) if !event.is_empty() => {
-                names::check_event(place, event);
+                names::check_event(place, "on", event);
                 event
             }
             Some(_) | None => {
@@ -286,11 +296,9 @@ fn when(place: &Place<'_>, form: &StepForm) -> When {
                 ""
             }
         };
-        When::OnEvent(EventTrigger {
-            event: event.to_owned(),
-            agent: form.agent.clone(),
-            nth: form.nth.unwrap_or(1),
-        })
+        let (event, agent) = (event.to_owned(), form.agent.clone());
+        let turn = form.in_order.map_or(Turn::Any, |Yes| Turn::InOrder);
+        When::OnEvent(EventTrigger { event, agent, nth: form.nth.unwrap_or(1) }, turn)
     } else {
         When::AfterPrevious
     }

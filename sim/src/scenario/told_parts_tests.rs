@@ -15,6 +15,7 @@ sleep = "1s"
 params = {}
 serve = []
 nth = 2
+in_order = true
 [[step]]
 sleep = "1s"
 at = "1s"
@@ -42,17 +43,19 @@ s.toml:11:1: step[2].serve: does not belong to `sleep`
   hint: it belongs to `start`
 s.toml:12:1: step[2].nth: belongs to `on`
   hint: add `on`, or remove it
-s.toml:16:1: step[3].on: of `at`, `after` and `on` a step has at most one
+s.toml:13:1: step[2].in_order: belongs to `on`
+  hint: add `on`, or remove it
+s.toml:17:1: step[3].on: of `at`, `after` and `on` a step has at most one
   hint: keep one of them
-s.toml:18:8: step[4].call: there is no method "creat_agent"
+s.toml:19:8: step[4].call: there is no method "creat_agent"
   hint: did you mean `create_agent`?
-s.toml:20:8: step[5].call: "send" is a method of an agent
+s.toml:21:8: step[5].call: "send" is a method of an agent
   hint: say whose: agent = "…"
-s.toml:23:9: step[6].agent: "list_agents" is a method of the server, not of an agent
+s.toml:24:9: step[6].agent: "list_agents" is a method of the server, not of an agent
   hint: remove `agent`; what the method is about goes into `params`
-s.toml:27:16: step[7].expect_error: a call has a result or an error, not both
+s.toml:28:16: step[7].expect_error: a call has a result or an error, not both
   hint: keep `expect` or `expect_error`
-s.toml:28:8: step[7].save: an error has no result to save from
+s.toml:29:8: step[7].save: an error has no result to save from
   hint: remove `save`
 "#;
     assert_eq!(told(text), expected);
@@ -277,6 +280,40 @@ moved     = { to = "/x", status = 200 }
         "mcp[4].moved.status",
     ];
     assert_eq!(places(&told), expected, "{told}");
+}
+
+#[test]
+fn an_answer_waits_for_steps_and_events_that_there_are() {
+    let text = r#"wire = "script"
+[[model]]
+says = "a"
+after = {}
+[[model]]
+says = "b"
+after = { step = "lok", agent = "a" }
+[[model]]
+says = "c"
+after = { event = "turn_queue", nth = 2 }
+[[step]]
+name = "look"
+sleep = "1s"
+"#;
+    let inside = "a script inside the server waits for nothing\n  hint: leave out `wire`";
+    let expected = format!(
+        "s.toml:6:1: model[0].after: {inside}
+s.toml:6:9: model[0].after: it names nothing
+  hint: name a `step` or an `event`
+s.toml:9:1: model[1].after: {inside}
+s.toml:9:18: model[1].after.step: there is no step \"lok\"
+  hint: did you mean `look`?
+s.toml:9:33: model[1].after.agent: belongs to `event`
+  hint: add `event`
+s.toml:12:1: model[2].after: {inside}
+s.toml:12:19: model[2].after.event: there is no event \"turn_queue\"
+  hint: did you mean `turn_queued`?
+"
+    );
+    assert_eq!(told(text), expected);
 }
 
 /// The places of what is wrong, in order.

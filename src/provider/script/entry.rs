@@ -26,6 +26,9 @@ pub struct Entry {
     pub asks: Vec<Ask>,
     /// Before the response headers.
     pub delay: Option<Time>,
+    /// What has to have happened before them, where the steps of the file are played as well; a model
+    /// without them does not wait.
+    pub after: Option<After>,
     /// Between two chunks.
     pub pause: Option<Time>,
     /// How often the entry is used. Default: once.
@@ -34,6 +37,26 @@ pub struct Entry {
     /// The finish reason. Default: `stop`, or `tool_calls` with `asks`.
     pub finish: Option<String>,
     pub fault: Option<Fault>,
+}
+
+/// What an answer waits for: a step, an event, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "AnswerAfter")]
+pub struct After {
+    /// The name of a step that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The type of an event that the server has told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    /// Whose event it is. Default: any agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Which of these events is meant. Default: the first.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nth: Option<u64>,
 }
 
 /// A text, whole or in the chunks in which it is streamed.

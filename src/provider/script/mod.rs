@@ -17,7 +17,7 @@ mod view; // what a model is shown, for people
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use entry::{Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Times};
+pub use entry::{After, Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Times};
 pub use file::{ScriptFileError, read};
 pub use matching::{EntryProblem, Script, ScriptError};
 pub use played::LOG_TARGET;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::expected::{self, plain, plain_members};
 use super::order::{Asked, Moment, Order, Waiting, rounded};
 use super::servers;
-use super::trigger::{Since, Trigger, name};
+use super::trigger::{self, name};
 use crate::code::Code;
 use crate::provider::script::Time;
 use crate::record::form::{Confirm, File, Files, Step, Yes};
@@ -20,10 +20,6 @@ use crate::record::hidden::Hidden;
 use crate::record::note::{Call, CallEnd, Client, Number, RefusedRequest, Shown, Stream};
 use crate::record::text::fits_toml;
 
-/// A shorter pause tells nothing while nobody works, since it is a program's and not a person's.
-const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// And while somebody works, since a network takes as long.
-const PAUSE_AT_WORK_MIN: Duration = Duration::from_millis(100);
 /// What is closer together happened at once.
 const DELAY_MIN: Duration = Duration::from_millis(10);
 /// The hosts of a scenario that are no clients.
@@ -61,15 +57,15 @@ struct Open {
 }
 
 #[derive(Debug)]
-struct Act {
-    began: Moment,
+pub(super) struct Act {
+    pub(super) began: Moment,
     /// None while it is open.
-    ended: Option<Moment>,
+    pub(super) ended: Option<Moment>,
     /// Whether somebody was in a turn when it began.
-    at_work: bool,
+    pub(super) at_work: bool,
     host: Host,
     client: Client,
-    step: Step,
+    pub(super) step: Step,
 }
 
 /// Who plays a step: the client itself, or somebody in its name, whose connections end apart.
@@ -181,6 +177,10 @@ impl Acts {
             }
             CallEnd::Result(result) => {
                 expected::of_result(&mut act.step, result, hidden);
+                let made = result.get("agent_id").and_then(Value::as_str);
+                let is_made = act.step.call.as_deref() == Some("create_agent");
+                let made = made.filter(|_| is_made).and_then(|agent| order.created(agent));
+                self.happened_at(place, made);
                 self.accepted(place, order);
             }
             CallEnd::Error(error) => {
@@ -191,6 +191,7 @@ impl Acts {
             CallEnd::Refused { http, code } => {
                 act.step.expect_http = Some(*http);
                 act.step.expect_error = Map::from_iter([("code".to_owned(), (*code).into())]);
+                self.refused_at(place, moment, *code, order);
             }
             CallEnd::Left => {
                 act.host = host;
@@ -227,11 +228,18 @@ impl Acts {
 
     /// Of several that ask an agent at the same time, the one that was accepted first came first.
     fn accepted(&mut self, place: u64, order: &Order) {
-        let Some(act) = self.list.iter_mut().find(|act| act.began.place == place) else { return };
+        let Some(act) = self.list.iter().find(|act| act.began.place == place) else { return };
         let id = act.step.params.get("request_id").and_then(Value::as_str);
         let queued = id.and_then(|id| order.queued(act.step.agent.as_deref(), id));
-        if let Some(queued) = queued.filter(|queued| *queued > act.began) {
-            act.began = queued;
+        self.happened_at(place, queued);
+    }
+
+    /// Of several that are under way at the same time, the one that had its effect first came first.
+    fn happened_at(&mut self, place: u64, effect: Option<Moment>) {
+        let act = self.list.iter_mut().find(|act| act.began.place == place);
+        let Some((act, effect)) = act.zip(effect) else { return };
+        if effect > act.began {
+            act.began = effect;
             self.list.sort_by_key(|act| act.began);
         }
     }
@@ -251,8 +259,24 @@ impl Acts {
             self.lost_races += u64::from(self.list.iter().any(is_beside));
             return;
         }
-        self.list[index].began = Moment { place: ended.place - 1, ..ended };
+        let early = (code != Code::Conflict.number()).then(|| self.too_early(index, ended, order));
+        let last = Moment { place: ended.place - 1, ..ended };
+        self.list[index].began = early.flatten().unwrap_or(last);
         self.list.sort_by_key(|act| act.began);
+    }
+
+    /// The moment before those calls that a refused one did not see the effect of: they were under way
+    /// when it was refused, and nothing had been told since they began.
+    fn too_early(&self, index: usize, refused: Moment, order: &Order) -> Option<Moment> {
+        let began = self.list[index].began;
+        // Another that was refused had no effect either.
+        let effective = self.list.iter().filter(|act| act.step.expect_error.is_empty());
+        let ends = effective.filter_map(|act| act.ended).filter(|ended| *ended < began);
+        let told = order.event_between(0, refused.place).map(|(moment, _)| moment);
+        let since = ends.chain(told).max();
+        let unseen = self.list.iter().filter(|act| act.is_open_at(refused) && act.began < began);
+        let unseen = unseen.map(|act| act.began).filter(|began| Some(*began) > since).min()?;
+        Some(Moment { place: unseen.place - 1, ..unseen })
     }
 
     pub(super) fn opened(
@@ -346,19 +370,22 @@ impl Acts {
         Host::Other(self.others)
     }
 
-    /// The steps as a file has them.
-    pub(super) fn steps(&self, order: &Order) -> Vec<Step> {
-        let triggers = self.triggers(order);
-        let ends = triggers.iter().filter_map(|trigger| match trigger.since {
-            Since::End(of) => Some(of),
-            Since::Before | Since::Event(_) => None,
-        });
-        let named: BTreeSet<usize> = ends.collect();
+    /// When which act ended.
+    pub(super) fn ends(&self) -> BTreeMap<Moment, usize> {
+        let acts = self.list.iter().enumerate();
+        acts.filter_map(|(index, act)| Some((act.ended?, index))).collect()
+    }
+
+    /// The steps as a file has them; answers of models wait for those of these names.
+    pub(super) fn steps(&self, order: &Order, awaited: &BTreeSet<&str>) -> Vec<Step> {
+        let triggers = trigger::of(&self.list, order);
+        let named: BTreeSet<usize> = triggers.iter().filter_map(|trigger| trigger.end).collect();
         let mut steps = Vec::new();
         for (index, act) in self.list.iter().enumerate() {
             let mut step = act.step.clone();
             act.played_by(&mut step);
-            step.name = named.contains(&index).then(|| name(index));
+            step.name = Some(name(index))
+                .filter(|name| named.contains(&index) || awaited.contains(name.as_str()));
             step.background = self.goes_on(index).then_some(Yes);
             // How it ends is not known, as long as the server does not end it.
             if act.ended.is_none() && step.call.is_some() && !self.is_stopped {
@@ -383,63 +410,6 @@ impl Acts {
             Some(next) => act.is_open_at(next.began),
             None => act.ended.is_none() && act.step.stop.is_none(),
         }
-    }
-
-    /// After what each act began.
-    fn triggers(&self, order: &Order) -> Vec<Trigger> {
-        let ends = self.list.iter().enumerate();
-        let mut ends: Vec<_> = ends.filter_map(|(of, act)| Some((act.ended?, of))).collect();
-        ends.sort_unstable();
-        let mut over = 0;
-        let trigger = |(index, act): (usize, &Act)| {
-            while ends.get(over).is_some_and(|(ended, _)| *ended < act.began) {
-                over += 1;
-            }
-            let last_end = over.checked_sub(1).map(|last| ends[last]);
-            let busy = act.at_work || over < index;
-            self.trigger(index, last_end, busy, order)
-        };
-        self.list.iter().enumerate().map(trigger).collect()
-    }
-
-    /// After what an act began: `last_end` is the last act that had ended before, `busy` whether anybody
-    /// was still at something.
-    fn trigger(
-        &self,
-        index: usize,
-        last_end: Option<(Moment, usize)>,
-        busy: bool,
-        order: &Order,
-    ) -> Trigger {
-        let act = &self.list[index];
-        let Some(previous) = index.checked_sub(1).map(|index| &self.list[index]) else {
-            return Trigger { since: Since::Before, pause: None };
-        };
-        // What the step before waits for in any case.
-        let implied = if previous.is_open_at(act.began) {
-            previous.began
-        } else {
-            previous.ended.unwrap_or(previous.began)
-        };
-        let (mut since, mut from) = match last_end {
-            Some((ended, of)) if ended > implied => (Since::End(of), ended),
-            Some(_) | None => (Since::Before, implied),
-        };
-        if let Some((moment, mark)) = order.event_between(from.place + 1, act.began.place) {
-            (since, from) = (Since::Event(mark.clone()), moment);
-        }
-        let mut pause = act.began.at.saturating_sub(from.at);
-        // Of two calls on their way at the same time the first has to be there first.
-        let is_call = |act: &Act| act.step.call.is_some();
-        if matches!(since, Since::Before)
-            && previous.is_open_at(act.began)
-            && is_call(previous)
-            && is_call(act)
-        {
-            pause = pause.max(PAUSE_AT_WORK_MIN);
-        }
-        let least = if busy { PAUSE_AT_WORK_MIN } else { PAUSE_MIN };
-        Trigger { since, pause: (pause >= least).then(|| rounded(pause)) }
     }
 }
 
@@ -473,7 +443,7 @@ impl Act {
         self.step.call.as_deref() == Some("confirm") && id.is_some_and(|id| !id.starts_with("${"))
     }
 
-    fn is_open_at(&self, moment: Moment) -> bool {
+    pub(super) fn is_open_at(&self, moment: Moment) -> bool {
         self.ended.is_none_or(|ended| ended > moment)
     }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::order::{exact, rounded};
+use super::order::{Moment, exact, rounded};
 use crate::config::ProviderConfig;
 use crate::limits::RECORD_CHUNKS_MAX;
-use crate::provider::script::{Ask, Chunks, ScriptUsage, Stall, Time, Times, View};
+use crate::provider::script::{After, Ask, Chunks, ScriptUsage, Stall, Time, Times, View};
 use crate::provider::{Fault as Failure, FinishReason};
 use crate::record::form::{Fault, Model, Yes};
 use crate::record::hidden::Hidden;
@@ -61,6 +61,9 @@ pub(super) struct Answers {
 struct Entry {
     model: Model,
     state: State,
+    asked: Moment,
+    /// When its first word came, or the last one where all came at once.
+    came: Option<Moment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +153,8 @@ impl Answers {
     pub(super) fn asked(
         &mut self,
         number: Number,
-        agent: &str,
-        view: Option<View>,
+        moment: Moment,
+        (agent, view): (&str, Option<View>),
         hidden: &Hidden,
     ) {
         let before = self.shown.get(agent);
@@ -160,7 +163,8 @@ impl Answers {
         let model = Model { agent: agent.to_owned(), shown, ..Model::default() };
         let open = Open { entry: self.entries.len(), heard: Heard::default() };
         self.open.insert(number, open);
-        self.entries.push(Entry { model, state: State::Open(number) });
+        let state = State::Open(number);
+        self.entries.push(Entry { model, state, asked: moment, came: None });
         if let Some(view) = view {
             self.shown.insert(agent.to_owned(), view);
         }
@@ -174,18 +178,25 @@ impl Answers {
         self.unshown.insert(agent.clone(), shown.clone());
     }
 
-    pub(super) fn said(&mut self, number: Number, piece: Piece) {
+    pub(super) fn said(&mut self, number: Number, moment: Moment, piece: Piece) {
         if let Some(open) = self.open.get_mut(&number) {
             open.heard.add(piece);
+            self.entries[open.entry].came.get_or_insert(moment);
         }
     }
 
-    pub(super) fn answered(&mut self, number: Number, answer: &Answer, hidden: &Hidden) {
+    pub(super) fn answered(
+        &mut self,
+        number: Number,
+        moment: Moment,
+        answer: &Answer,
+        hidden: &Hidden,
+    ) {
         let Some(Open { entry, heard }) = self.open.remove(&number) else { return };
         if matches!(answer.end, AnswerEnd::Broke { fault: Failure::Connect, .. }) {
             self.unreached += 1;
         }
-        let Entry { model, state } = &mut self.entries[entry];
+        let Entry { model, state, came, .. } = &mut self.entries[entry];
         *state = State::Answered;
         let chunks = heard.put(model, hidden);
         model.usage = answer
@@ -197,6 +208,9 @@ impl Answers {
         let pause = answer.took.checked_div(gaps).unwrap_or_default();
         let pause = pause.min(self.patience.pause_max);
         model.pause = (pause >= PAUSE_MIN).then(|| Time(exact(pause)));
+        if model.pause.is_none() && !matches!(answer.end, AnswerEnd::Dropped) {
+            *came = Some(moment);
+        }
         model.finish = match (answer.finish, model.asks.is_empty()) {
             (Some(FinishReason::Length), _) => Some("length"),
             (Some(FinishReason::Stop), false) => Some("stop"),
@@ -213,9 +227,15 @@ impl Answers {
     }
 
     /// One that is open has said what has come of it, and falls silent, however often it is asked.
-    pub(super) fn written(&self, hidden: &Hidden) -> impl Iterator<Item = Model> {
+    /// `after` tells what an answer waits for that came between these moments.
+    pub(super) fn written(
+        &self,
+        hidden: &Hidden,
+        after: impl Fn(Moment, Moment) -> Option<After>,
+    ) -> impl Iterator<Item = Model> {
         self.entries.iter().filter_map(move |entry| {
             let mut model = entry.model.clone();
+            model.after = entry.came.and_then(|came| after(entry.asked, came));
             match entry.state {
                 State::Void => return None,
                 State::Answered => {}
@@ -326,14 +346,15 @@ mod tests {
         });
         let mut answers = Answers::new(Patience::of(&providers.iter()));
         let hidden = Hidden::of(Secrets::default(), std::iter::empty());
-        answers.asked(1, "a", None, &hidden);
+        let now = Moment { place: 1, at: Duration::ZERO };
+        answers.asked(1, now, ("a", None), &hidden);
         for text in ["one", "two"] {
-            answers.said(1, Piece::Says(text.to_owned()));
+            answers.said(1, now, Piece::Says(text.to_owned()));
         }
         let (delay, took) = (Duration::from_millis(90_500), Duration::from_secs(30));
         let answer = Answer { usage: None, finish: None, end: AnswerEnd::Whole, delay, took };
-        answers.answered(1, &answer, &hidden);
-        let model = answers.written(&hidden).next().unwrap();
+        answers.answered(1, now, &answer, &hidden);
+        let model = answers.written(&hidden, |_, _| None).next().unwrap();
         let times = [model.delay, model.pause].map(|time| time.map(|time| time.to_string()));
         assert_eq!(times, [Some("5s".to_owned()), Some("4s".to_owned())]);
     }

@@ -22,7 +22,7 @@ use self::acts::Acts;
 use self::answers::{Answers, Patience};
 use self::disk::Disk;
 use self::earlier::Earlier;
-use self::order::Order;
+use self::order::{Moment, Order};
 use self::runs::Runs;
 use self::servers::Servers;
 use super::Setting;
@@ -30,7 +30,7 @@ use super::form::File;
 use super::hidden::{Hidden, PROJECT};
 use super::note::{Call, Conversation, Event, LeftOut, Note, What};
 use super::text::{Text, table};
-use crate::provider::script::Time;
+use crate::provider::script::{After, Time};
 
 /// What a recording has come to.
 #[derive(Debug)]
@@ -123,10 +123,13 @@ impl Story {
             }
             What::Event(event) => self.happened(at, &event),
             What::Asked(number, agent, view) => {
-                self.answers.asked(number, agent.as_str(), view, hidden);
+                let moment = self.order.passes(at);
+                self.answers.asked(number, moment, (agent.as_str(), view), hidden);
             }
-            What::Said(number, piece) => self.answers.said(number, piece),
-            What::Answered(number, answer) => self.answers.answered(number, &answer, hidden),
+            What::Said(number, piece) => self.answers.said(number, self.order.passes(at), piece),
+            What::Answered(number, answer) => {
+                self.answers.answered(number, self.order.passes(at), &answer, hidden);
+            }
             What::Unasked(number) => self.answers.unasked(number),
             What::ProgramStarted(number, words, now) => {
                 self.runs.started(number, &words, now, hidden);
@@ -174,9 +177,8 @@ impl Story {
         }
     }
 
-    /// The whole file.
-    pub(super) fn text(&self, state: State) -> String {
-        let mut text = Text::default();
+    /// What stands at the top of the file, for people.
+    fn comment(&self, text: &mut Text, state: State) {
         text.comment(&format!(
             "Recorded by nexus3 {}. `nexus3-sim run FILE --bless` replays it, tells where it parts from \
              what happened, and else keeps how it went.",
@@ -193,6 +195,12 @@ impl Story {
         for missing in missing.chain(self.refusals()).chain(unlike) {
             text.comment(&missing);
         }
+    }
+
+    /// The whole file.
+    pub(super) fn text(&self, state: State) -> String {
+        let mut text = Text::default();
+        self.comment(&mut text, state);
         let (hidden, lasted) = (&self.hidden, self.order.last());
         text.value("schema", &1.into());
         text.value("about", &self.about().into());
@@ -216,8 +224,11 @@ impl Story {
         for agent in self.earlier.written_agents() {
             text.item("agent", &table(&agent));
         }
-        for model in self.answers.written(hidden) {
-            text.item("model", &table(&model));
+        let ends = self.acts.ends();
+        let after = |asked, came| self.after(asked, came, &ends);
+        let models: Vec<_> = self.answers.written(hidden, after).collect();
+        for model in &models {
+            text.item("model", &table(model));
         }
         if state != State::Whole && self.order.is_running() {
             text.item("model", &table(&Answers::silence()));
@@ -231,7 +242,8 @@ impl Story {
                 text.item_of("mcp", "tool", &table(&tool));
             }
         }
-        for step in self.acts.steps(&self.order) {
+        let awaited = models.iter().filter_map(|model| model.after.as_ref()?.step.as_deref());
+        for step in self.acts.steps(&self.order, &awaited.collect()) {
             text.item("step", &table(&step));
         }
         let reason = if !self.config.contains_key("providers") {
@@ -247,6 +259,18 @@ impl Story {
         }
         // Whatever stands where nobody thought of it: names of agents and clients, for one.
         hidden.keys(&text.into_string())
+    }
+
+    /// What happened last between the question to a model and its answer.
+    fn after(&self, asked: Moment, came: Moment, ends: &BTreeMap<Moment, usize>) -> Option<After> {
+        let step = ends.range(asked..came).next_back().map(|(_, index)| trigger::name(*index));
+        let event = self.order.event_between(asked.place + 1, came.place).map(|(_, mark)| mark);
+        (step.is_some() || event.is_some()).then(|| After {
+            step,
+            event: event.map(|mark| mark.name.to_owned()),
+            agent: event.and_then(|mark| mark.agent.clone()),
+            nth: event.map(|mark| mark.nth).filter(|nth| *nth > 1),
+        })
     }
 
     /// What goes another way in a replay.

@@ -60,10 +60,14 @@ pub(super) struct Order {
     is_unheard: bool,
     /// When agents came back.
     restored: BTreeMap<String, Moment>,
+    /// When agents were made.
+    created: BTreeMap<String, Moment>,
     /// When requests were accepted.
     queued: BTreeMap<(Option<String>, RequestId), Moment>,
 }
 
+/// The event of an agent that is made.
+const CREATED: &str = "agent_created";
 /// The event of an agent that comes back.
 const RESTORED: &str = "agent_restored";
 /// Places lie apart, so that what is noticed later finds one between them: right after one, or right
@@ -94,6 +98,10 @@ impl Order {
         }
         if self.marks.len() > RECORD_MOMENTS_MAX {
             self.marks.pop_first();
+        }
+        if let Some(agent) = agent.as_ref().filter(|_| event.name == CREATED) {
+            self.created.insert(agent.clone(), Moment { place: moment.place - 1, at });
+            forget_oldest(&mut self.created, |moment| *moment);
         }
         match (&event.meaning, agent) {
             (Meaning::TurnStarted, Some(agent)) => {
@@ -134,10 +142,15 @@ impl Order {
         forget_oldest(&mut self.confirmations, |asked| asked.since);
     }
 
-    fn step(&mut self, at: Duration) -> Moment {
+    /// The moment of something that nothing has to find again.
+    pub(super) fn passes(&mut self, at: Duration) -> Moment {
         self.next += APART;
         self.last = self.last.max(at);
-        let moment = Moment { place: self.next, at };
+        Moment { place: self.next, at }
+    }
+
+    fn step(&mut self, at: Duration) -> Moment {
+        let moment = self.passes(at);
         self.moments.push_back(moment);
         if self.moments.len() > RECORD_MOMENTS_MAX {
             self.moments.pop_front();
@@ -177,6 +190,11 @@ impl Order {
     /// Whether an agent came back between two moments.
     pub(super) fn came_back(&self, agent: &str, (from, to): (Moment, Moment)) -> bool {
         self.restored.get(agent).is_some_and(|back| from < *back && *back < to)
+    }
+
+    /// The moment right before an agent was made.
+    pub(super) fn created(&self, agent: &str) -> Option<Moment> {
+        self.created.get(agent).copied()
     }
 
     /// The moment right before an agent's request was accepted.

@@ -16,10 +16,10 @@ use crate::record::note::{
 };
 use crate::world::Exit;
 
-struct Told(Story);
+pub(super) struct Told(Story);
 
 impl Told {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let setting = Setting {
             flags: Vec::new(),
             config: Config::default(),
@@ -36,17 +36,23 @@ impl Told {
         self
     }
 
-    fn begins(&mut self, millis: u64, number: u64, method: &str, agent: Option<&str>) -> &mut Self {
+    pub(super) fn begins(
+        &mut self,
+        millis: u64,
+        number: u64,
+        method: &str,
+        agent: Option<&str>,
+    ) -> &mut Self {
         let by = Client { name: "alice".to_owned(), acting_as: None };
         let (method, agent) = (method.to_owned(), agent.map(str::to_owned));
         self.at(millis, What::CallBegan(number, Call { by, agent, method, params: Map::new() }))
     }
 
-    fn ends(&mut self, millis: u64, number: u64) -> &mut Self {
+    pub(super) fn ends(&mut self, millis: u64, number: u64) -> &mut Self {
         self.at(millis, What::CallEnded(number, CallEnd::Result(json!({}))))
     }
 
-    fn event(&mut self, millis: u64, name: &'static str, meaning: Meaning) -> &mut Self {
+    pub(super) fn event(&mut self, millis: u64, name: &'static str, meaning: Meaning) -> &mut Self {
         let agent = Some(AgentId::parse("a").unwrap());
         self.at(millis, What::Event(Event { name, agent, meaning }))
     }
@@ -69,7 +75,7 @@ impl Told {
     }
 
     /// The steps, each with all of its keys but the client.
-    fn steps(&self) -> Vec<String> {
+    pub(super) fn steps(&self) -> Vec<String> {
         let parsed = self.parsed();
         let steps = parsed.get("step").and_then(Toml::as_array).cloned().unwrap_or_default();
         let shown = |value: &Toml| match value {
@@ -172,52 +178,6 @@ fn an_agent_that_was_there_before_is_as_it_was_once_somebody_of_its_family_is_ne
     assert_eq!(agents[0].as_table(), Some(&expected));
     let steps = told.steps();
     assert_eq!(steps.len(), 1, "it comes back by itself: {steps:?}");
-}
-
-#[test]
-fn a_call_that_is_open_when_the_next_begins_goes_on_beside_it() {
-    let mut told = Told::new();
-    told.begins(0, 1, "send", Some("a")).begins(50, 2, "list_agents", None).ends(60, 2).ends(70, 1);
-    told.begins(90, 3, "list_agents", None).ends(95, 3);
-    assert_eq!(
-        told.steps(),
-        [
-            "name=call 1 call=send agent=a background=true",
-            "sleep=100ms",
-            "call=list_agents",
-            "after=call 1 call=list_agents"
-        ]
-    );
-}
-
-#[test]
-fn what_came_after_an_event_waits_for_it_and_for_as_long_as_it_came_later() {
-    let mut told = Told::new();
-    told.begins(0, 1, "send", Some("a")).event(10, "turn_started", Meaning::TurnStarted);
-    told.event(20, "tool_started", Meaning::None).event(30, "tool_started", Meaning::None);
-    told.begins(2040, 2, "cancel", Some("a")).ends(2050, 2).ends(2050, 1);
-    assert_eq!(
-        told.steps(),
-        [
-            "call=send agent=a background=true",
-            "on=event:tool_started nth=2 agent=a sleep=2010ms",
-            "call=cancel agent=a"
-        ]
-    );
-}
-
-#[test]
-fn a_pause_of_a_person_is_kept_and_that_of_a_program_is_not() {
-    let mut told = Told::new();
-    told.begins(0, 1, "list_agents", None)
-        .ends(5, 1)
-        .begins(400, 2, "list_agents", None)
-        .ends(410, 2);
-    told.begins(60_000, 3, "list_agents", None).ends(60_010, 3);
-    assert_eq!(
-        told.steps(),
-        ["call=list_agents", "call=list_agents", "sleep=59600ms", "call=list_agents"]
-    );
 }
 
 #[test]

@@ -1,63 +1,116 @@
-//! After what a step of a recording is made, as keys of the step or of a pause before it.
+//! After what the steps of a recording are made, as keys of a step or of pauses before it.
 
 use std::time::Duration;
 
-use super::order::Mark;
+use super::acts::Act;
+use super::order::{Mark, Order, rounded};
 use crate::provider::script::Time;
-use crate::record::form::Step;
+use crate::record::form::{Step, Yes};
+
+/// A shorter pause tells nothing while nobody works, since it is a program's and not a person's.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// And while somebody works, since a network takes as long.
+const PAUSE_AT_WORK_MIN: Duration = Duration::from_millis(100);
 
 /// What the act of this place is called.
 pub(super) fn name(index: usize) -> String {
     format!("call {}", index + 1)
 }
 
-/// After what a step is made, and how long after.
+/// After what each of some acts began, which stand in their order.
+pub(super) fn of(acts: &[Act], order: &Order) -> Vec<Trigger> {
+    let ends = acts.iter().enumerate();
+    let mut ends: Vec<_> = ends.filter_map(|(of, act)| Some((act.ended?, of))).collect();
+    ends.sort_unstable();
+    let mut over = 0;
+    let trigger = |(index, act): (usize, &Act)| {
+        while ends.get(over).is_some_and(|(ended, _)| *ended < act.began) {
+            over += 1;
+        }
+        let Some(previous) = index.checked_sub(1).map(|index| &acts[index]) else {
+            return Trigger::default();
+        };
+        // What the step before waits for in any case.
+        let implied = if previous.is_open_at(act.began) {
+            previous.began
+        } else {
+            previous.ended.unwrap_or(previous.began)
+        };
+        let last_end = over.checked_sub(1).map(|last| ends[last]);
+        let last_end = last_end.filter(|(ended, _)| *ended > implied);
+        let mut from = last_end.map_or(implied, |(ended, _)| ended);
+        let event = order.event_between(from.place + 1, act.began.place);
+        if let Some((moment, _)) = event {
+            from = moment;
+        }
+        let mut pause = act.began.at.saturating_sub(from.at);
+        // Of two calls on their way at the same time the first has to be there first.
+        let are_calls = [previous, act].iter().all(|act| act.step.call.is_some());
+        if last_end.is_none() && event.is_none() && previous.is_open_at(act.began) && are_calls {
+            pause = pause.max(PAUSE_AT_WORK_MIN);
+        }
+        let is_busy = act.at_work || over < index;
+        let least = if is_busy { PAUSE_AT_WORK_MIN } else { PAUSE_MIN };
+        Trigger {
+            end: last_end.map(|(_, of)| of),
+            event: event.map(|(_, mark)| mark.clone()),
+            pause: (pause >= least).then(|| rounded(pause)),
+        }
+    };
+    acts.iter().enumerate().map(trigger).collect()
+}
+
+/// What a step waits for besides the step before it, and how long after all of that it is made.
+#[derive(Default)]
 pub(super) struct Trigger {
-    pub(super) since: Since,
-    pub(super) pause: Option<Duration>,
+    /// The act whose end it waits for.
+    pub(super) end: Option<usize>,
+    event: Option<Mark>,
+    pause: Option<Duration>,
 }
 
 impl Trigger {
-    /// Has a step wait, for itself or in a step before it.
-    pub(super) fn set(&self, step: &mut Step) -> Option<Step> {
-        let pause = match (&self.since, &self.pause) {
-            (_, Some(pause)) => Some(*pause),
-            // In a call of its own the agent is the one that is called.
-            (Since::Event(mark), None) if step.agent.is_some() && step.agent != mark.agent => {
-                Some(Duration::ZERO)
-            }
-            (Since::Event(_) | Since::Before | Since::End(_), None) => None,
+    /// Has a step wait, for itself or in steps before it.
+    pub(super) fn set(&self, step: &mut Step) -> Vec<Step> {
+        let after = self.end.map(name);
+        let pause =
+            |time| Step { client: step.client.clone(), sleep: Some(Time(time)), ..Step::default() };
+        let Some(mark) = &self.event else {
+            let Some(time) = self.pause else {
+                step.after = after;
+                return Vec::new();
+            };
+            return vec![Step { after, ..pause(time) }];
         };
-        let mut sleep = pause.map(|pause| Step {
-            client: step.client.clone(),
-            sleep: Some(Time(pause)),
-            ..Step::default()
-        });
-        let waiting = sleep.as_mut().unwrap_or(step);
-        match &self.since {
-            Since::Before => {}
-            Since::End(of) => waiting.after = Some(name(*of)),
-            Since::Event(mark) => mark.set(waiting),
+        let mut before = Vec::new();
+        if after.is_some() {
+            before.push(Step { after, ..pause(Duration::ZERO) });
         }
-        sleep
+        // In a call of its own the agent is the one that is called.
+        let is_of_another = step.agent.is_some() && step.agent != mark.agent;
+        match self.pause.or(is_of_another.then_some(Duration::ZERO)) {
+            Some(time) => {
+                let mut pause = pause(time);
+                mark.set(&mut pause);
+                before.push(pause);
+            }
+            None => mark.set(step),
+        }
+        before
     }
-}
-
-/// What a step waits for.
-pub(super) enum Since {
-    /// The step before, as every step does.
-    Before,
-    /// The end of this act.
-    End(usize),
-    Event(Mark),
 }
 
 impl Mark {
     fn set(&self, step: &mut Step) {
         step.on = Some(format!("event:{}", self.name));
+        step.in_order = Some(Yes);
         if let Some(agent) = &self.agent {
             step.agent = Some(agent.clone());
         }
         step.nth = (self.nth > 1).then_some(self.nth);
     }
 }
+
+#[cfg(test)]
+#[path = "trigger_tests.rs"]
+mod tests;
