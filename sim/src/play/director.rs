@@ -371,7 +371,7 @@ impl<'a> Director<'a> {
                     let ended = ended.chain(loaded.and_then(Value::as_str));
                     self.destroyed.extend(ended.chain(renamed(call)).map(str::to_owned));
                     problems.extend(self.save(call, result));
-                } else if *done == Done::Unanswered {
+                } else if matches!(done, Done::Unanswered | Done::Disconnected) {
                     let ended = maybe_ended(call).into_iter().chain(renamed(call));
                     self.destroyed.extend(ended.map(str::to_owned));
                 }

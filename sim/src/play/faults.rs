@@ -21,6 +21,8 @@ struct Life {
     /// When what is wrong now is put right.
     until: Option<Duration>,
     active: bool,
+    /// How often the server had been started when it began.
+    starts: u64,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,7 @@ impl Faults {
             },
             until: None,
             active: false,
+            starts: 0,
         });
         let crashes = faults.iter().filter(|fault| cuts_power(fault));
         for point in crashes.filter_map(point) {
@@ -149,6 +152,7 @@ impl Life {
             | Trigger::OnPoint(_)
             | Trigger::OnFs { .. } => None,
         };
+        self.starts = theatre.server.process().starts;
         let (name, reach) = (self.name(), self.reach());
         let line = format!("{name} begins{}", self.occasion());
         theatre.note_fault(&line, Happening::FaultBegan { name, reach });
@@ -222,8 +226,10 @@ impl Life {
             (FaultKind::Crash, Turn::Begin) => theatre.kill(self.host()),
             (FaultKind::PowerLoss, Turn::Begin) => theatre.cut_power(self.host()),
             (FaultKind::Crash | FaultKind::PowerLoss, Turn::End) => {
-                // A step may have started it meanwhile.
-                if !theatre.is_running(self.host()) {
+                // A step or another fault may have started it meanwhile, and a step have stopped it again.
+                let was_back =
+                    self.host() == SERVER && theatre.server.process().starts > self.starts;
+                if !was_back && !theatre.is_running(self.host()) {
                     theatre.start(self.host());
                 }
             }

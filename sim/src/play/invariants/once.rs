@@ -11,8 +11,8 @@ use nexus3::message::Message;
 
 use super::sound::{ends_turn, events_of};
 use super::{Check, End, Invariant, Observation, Seen, conversation};
-use crate::play::director::Made;
 use crate::play::kept::{Kept, KeptAgent, KeptRequest};
+use crate::play::made::maybe_ended;
 
 #[derive(Debug, Default)]
 pub struct Once {
@@ -143,13 +143,9 @@ fn turn_on_record(agent: &str, seen: &Seen<'_>) -> Option<usize> {
 /// Whether the id may have belonged to another agent before. The ids of temporary ones are given
 /// again after every start.
 fn may_be_another(agent: &str, seen: &Seen<'_>) -> bool {
-    let names_it = |made: &Made| {
-        let params = made.call.params.as_ref();
-        params.and_then(|params| params.get("agent_id")).is_some_and(|id| id == agent)
-    };
-    let mut destroyed = seen.calls.iter().filter(|made| made.call.method == "destroy_agent");
+    let is_ended = seen.calls.iter().any(|made| maybe_ended(&made.call) == Some(agent));
     let is_raw = seen.raw.iter().any(|bytes| bytes.contains("destroy_agent"));
-    agent.starts_with('.') || is_raw || seen.destroyed.contains(agent) || destroyed.any(names_it)
+    agent.starts_with('.') || is_raw || seen.destroyed.contains(agent) || is_ended
 }
 
 /// Events of tools that are not in their place: a call is started while its turn runs and it is not

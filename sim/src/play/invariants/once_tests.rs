@@ -39,6 +39,12 @@ fn another_agent_of_that_id_begins_anew() {
     let destroy = made("destroy_agent", None, &json!({"agent_id": "scout"}), 0, None);
     let mut run = Run { calls: vec![destroy], ..Run::default() };
     assert_eq!(found(&mut run, &[(1, 1), (2, 1)]), Vec::<String>::new());
+    for (overwrite, problems) in [(true, 0), (false, 1)] {
+        let params = json!({"session_name": "before", "agent_id": "scout", "overwrite": overwrite});
+        let load = made("load_session", None, &params, 0, None);
+        let mut run = Run { calls: vec![load], ..Run::default() };
+        assert_eq!(found(&mut run, &[(1, 1), (2, 1)]).len(), problems, "{overwrite}");
+    }
 }
 
 /// What is found of events: their names, requests and tools.
