@@ -57,6 +57,8 @@ const SAME: &[&str] = &[
     "sends_meet_an_agent_that_gets_another_id",
     "many_requests_come_to_a_dormant_agent",
     "two_loads_at_once_make_one_agent",
+    "turn_outlives_its_caller",
+    "terminal_cancels_with_escape",
 ];
 
 /// In which so much happens in the same moment that events come in another order: nothing else is other.

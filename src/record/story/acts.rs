@@ -169,7 +169,9 @@ impl Acts {
         let Some(act) = self.list.iter_mut().rev().find(|act| act.began.place == place) else {
             return;
         };
-        act.ended = Some(moment);
+        // Whoever leaves ends what is still open then.
+        let place_of_end = if left { moment.place + 1 } else { moment.place };
+        act.ended = Some(Moment { place: place_of_end, ..moment });
         match end {
             CallEnd::Result(_) if act.answers_a_stranger() => {
                 self.strangers += 1;
@@ -376,9 +378,13 @@ impl Acts {
         acts.filter_map(|(index, act)| Some((act.ended?, index))).collect()
     }
 
-    /// The steps as a file has them; answers of models wait for those of these names.
-    pub(super) fn steps(&self, order: &Order, awaited: &BTreeSet<&str>) -> Vec<Step> {
-        let triggers = trigger::of(&self.list, order);
+    /// The steps as a file has them. Answers of models wait for those of these names; they spoke then.
+    pub(super) fn steps(
+        &self,
+        order: &Order,
+        (awaited, words): (&BTreeSet<&str>, &BTreeSet<Moment>),
+    ) -> Vec<Step> {
+        let triggers = trigger::of(&self.list, order, words);
         let named: BTreeSet<usize> = triggers.iter().filter_map(|trigger| trigger.end).collect();
         let mut steps = Vec::new();
         for (index, act) in self.list.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What models said, as entries of a script: in the order in which they were asked, since that is the
 //! order in which a script answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -224,6 +224,11 @@ impl Answers {
         if is_empty {
             model.says = Some(Chunks::One(String::new()));
         }
+    }
+
+    /// When models spoke.
+    pub(super) fn words(&self) -> BTreeSet<Moment> {
+        self.entries.iter().filter_map(|entry| entry.came).collect()
     }
 
     /// One that is open has said what has come of it, and falls silent, however often it is asked.

@@ -243,7 +243,8 @@ impl Story {
             }
         }
         let awaited = models.iter().filter_map(|model| model.after.as_ref()?.step.as_deref());
-        for step in self.acts.steps(&self.order, &awaited.collect()) {
+        let words = self.answers.words();
+        for step in self.acts.steps(&self.order, (&awaited.collect(), &words)) {
             text.item("step", &table(&step));
         }
         let reason = if !self.config.contains_key("providers") {

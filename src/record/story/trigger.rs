@@ -1,9 +1,10 @@
 //! After what the steps of a recording are made, as keys of a step or of pauses before it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::acts::Act;
-use super::order::{Mark, Order, rounded};
+use super::order::{Mark, Moment, Order, rounded};
 use crate::provider::script::Time;
 use crate::record::form::{Step, Yes};
 
@@ -17,8 +18,8 @@ pub(super) fn name(index: usize) -> String {
     format!("call {}", index + 1)
 }
 
-/// After what each of some acts began, which stand in their order.
-pub(super) fn of(acts: &[Act], order: &Order) -> Vec<Trigger> {
+/// After what each of some acts began, which stand in their order; `words` is when models spoke.
+pub(super) fn of(acts: &[Act], order: &Order, words: &BTreeSet<Moment>) -> Vec<Trigger> {
     let ends = acts.iter().enumerate();
     let mut ends: Vec<_> = ends.filter_map(|(of, act)| Some((act.ended?, of))).collect();
     ends.sort_unstable();
@@ -44,6 +45,10 @@ pub(super) fn of(acts: &[Act], order: &Order) -> Vec<Trigger> {
             from = moment;
         }
         let mut pause = act.began.at.saturating_sub(from.at);
+        // What a model has said is there before whoever has heard it goes on.
+        if words.range(from..act.began.max(from)).next().is_some() {
+            pause = pause.max(PAUSE_AT_WORK_MIN);
+        }
         // Of two calls on their way at the same time the first has to be there first.
         let are_calls = [previous, act].iter().all(|act| act.step.call.is_some());
         if last_end.is_none() && event.is_none() && previous.is_open_at(act.began) && are_calls {
