@@ -2,9 +2,9 @@
 //!
 //! It is recorded at the seams and at the door, never inside a turn. What happens becomes notes, in the
 //! order in which it happens: `door` is told of calls, streams and events, `ear` of what models are
-//! shown and answer, `servers` of what is said with MCP servers; `programs` and `files` are the seams of a world with somebody who looks on. Telling
-//! a note never waits: it goes into a bounded queue, and where that is full the recording ends, since one
-//! with a gap could not be replayed.
+//! shown and answer, `servers` of what is said with MCP servers; `programs` and `files` are the seams of a
+//! world with somebody who looks on. Telling a note never waits: it goes into a bounded queue, and where
+//! that is full the recording ends, since one with a gap could not be replayed.
 //!
 //! One task takes the notes. `story` (pure) makes of them what a scenario consists of: which file was
 //! there before and which one a program wrote, which call was made while another was open, who confirmed
@@ -12,8 +12,9 @@
 //! `form` and `text` write it down. `writer` replaces the file now and then, atomically, so that a kill
 //! leaves the last state of it, which is always a whole scenario.
 //!
-//! A replay keeps the order of what happened rather than its times: a step waits for the end of the call,
-//! or for the event, after which it was made, and only then for as long as it came after that.
+//! A replay keeps the order of what happened rather than its times: a step waits for the step before it, for
+//! the end of the call and for the event after which it was made, and only then for as long as it came after
+//! that; the answer of a model waits for the end and the event that it came after, too.
 
 mod door; // calls and streams
 mod ear; // models

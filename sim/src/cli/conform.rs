@@ -116,6 +116,9 @@ fn left_out(scenario: &Scenario) -> Vec<String> {
     if !scenario.expect.model_calls.is_empty() {
         told.push("`model_calls`: only the model host counts them".to_owned());
     }
+    if scenario.models.iter().any(|model| model.after.is_some()) {
+        told.push("`after` of models: they do not see the steps".to_owned());
+    }
     if !scenario.programs.is_empty() {
         told.push("programs: the server runs those of this machine".to_owned());
     }

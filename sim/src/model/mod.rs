@@ -28,6 +28,8 @@ use nexus3::world::{Listener, Net, Stream};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
+use crate::hosts::TICK;
+
 pub use observer::{Answered, Asked, Observer, Received, Shown};
 pub use scripted::Scripted;
 
@@ -35,7 +37,7 @@ pub use scripted::Scripted;
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const CONNECTIONS_MAX: usize = 1024;
 /// How soon an answer that waits for something looks again whether it has happened.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
+const LOOK_AGAIN: Duration = TICK;
 
 /// Binds a host and serves until the future is dropped, which ends every connection with it.
 pub async fn serve(
@@ -145,11 +147,12 @@ impl Desk {
         &self,
         request: Request<Incoming>,
     ) -> Result<Response<impl Body<Data = Bytes, Error = Broken> + use<>>, Closed> {
-        let (Reply { delay, opening }, after) = self.reply(request).await?;
+        let (Reply { delay, opening }, agent, after) = self.reply(request).await?;
         if delay > Duration::ZERO {
             sleep(delay).await;
         }
-        if let Some(after) = after {
+        if let Some(after) = after.filter(|after| !self.observer.is_due(after)) {
+            self.observer.waits(&agent, &after);
             timeout(SCRIPT_SILENCE_MAX, self.wait_for(&after)).await.map_err(|_never| Closed)?;
         }
         match opening {
@@ -163,7 +166,10 @@ impl Desk {
     }
 
     /// Reads a request whole and finds what answers it.
-    async fn reply(&self, request: Request<Incoming>) -> Result<(Reply, Option<After>), Closed> {
+    async fn reply(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<(Reply, String, Option<After>), Closed> {
         let (head, body) = request.into_parts();
         let received = timeout(REQUEST_RECEIVE_MAX, Limited::new(body, BODY_BYTES_MAX).collect());
         // A client that breaks off within its request asked for nothing.
@@ -172,7 +178,7 @@ impl Desk {
         let (asked, reply, after) = self.script.answer(&request);
         let (headers, body, wire) = (request.headers(), request.body(), Wire::of(&request));
         self.observer.asked(&asked, &Received { headers, body, wire });
-        Ok((reply, after))
+        Ok((reply, asked.agent, after))
     }
 
     async fn wait_for(&self, after: &After) {

@@ -15,6 +15,9 @@ pub trait Observer: Send + Sync {
     fn is_due(&self, _: &After) -> bool {
         true
     }
+
+    /// An answer to this agent waits.
+    fn waits(&self, _agent: &str, _: &After) {}
 }
 
 /// A request as it arrived, whole.

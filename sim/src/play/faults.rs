@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::server::ProcessState;
 use super::story::{Happening, Reach};
 use super::strikes::{self, Met, Struck};
 use super::theatre::Theatre;
@@ -227,8 +228,10 @@ impl Life {
             (FaultKind::PowerLoss, Turn::Begin) => theatre.cut_power(self.host()),
             (FaultKind::Crash | FaultKind::PowerLoss, Turn::End) => {
                 // A step or another fault may have started it meanwhile, and a step have stopped it again.
-                let was_back =
-                    self.host() == SERVER && theatre.server.process().starts > self.starts;
+                let was_back = self.host() == SERVER && {
+                    let process = theatre.server.process();
+                    process.starts > self.starts && process.state == ProcessState::Stopped
+                };
                 if !was_back && !theatre.is_running(self.host()) {
                     theatre.start(self.host());
                 }

@@ -155,6 +155,18 @@ impl Observer for Watching {
         self.heard.has_all(after)
     }
 
+    fn waits(&self, agent: &str, after: &After) {
+        let After { step, event, agent: of, nth } = after;
+        let step = step.as_ref().map(|step| format!("step `{step}`"));
+        let event = event.as_ref().map(|event| {
+            let of = of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();
+            format!("{event} {}{of}", nth.unwrap_or(1))
+        });
+        let awaited: Vec<String> = step.into_iter().chain(event).collect();
+        let line = format!("the answer to {agent} waits for {}", awaited.join(" and "));
+        self.transcript.note(now(), MODEL, &line);
+    }
+
     fn asked(&self, asked: &Asked, received: &Received<'_>) {
         let Asked { agent, model, shown: view, answered, .. } = asked;
         let (messages, digest) = (view.messages, view.digest >> 32);

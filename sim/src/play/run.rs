@@ -23,6 +23,8 @@ use crate::verdict::Kind;
 const CALM_MAX: Duration = Duration::from_hours(3);
 /// How long, in virtual time, readers may take to hear the end of their streams.
 const STREAMS_END_MAX: Duration = Duration::from_mins(1);
+/// A server that lets nobody in any more has ended by then.
+const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 /// What did not hold, with what it is about.
 #[derive(Debug, Default)]
@@ -303,8 +305,14 @@ impl<'a> Run<'a> {
     /// Asks the server at rest how it is. One that was still stopping is asked once it is there again.
     fn look(&mut self, until: Duration) -> Result<Survey, String> {
         let survey = self.ask(until)?;
-        let has_stopped = self.theatre.server.process().state == ProcessState::Stopped;
-        if survey.trouble.is_some() && has_stopped { self.ask(until) } else { Ok(survey) }
+        if survey.trouble.is_none() {
+            return Ok(survey);
+        }
+        let soon = self.theatre.elapsed() + STOPS_WITHIN;
+        let stopped = self.wait(soon, "the server goes on", |theatre| {
+            (theatre.server.process().state == ProcessState::Stopped).then_some(())
+        });
+        if stopped.is_ok() { self.ask(until) } else { Ok(survey) }
     }
 
     fn ask(&mut self, until: Duration) -> Result<Survey, String> {

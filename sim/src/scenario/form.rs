@@ -167,7 +167,7 @@ pub(super) struct StepForm {
     /// Which of the events of `on` is meant. Default: the first.
     #[schemars(range(min = 1))]
     pub(super) nth: Option<u64>,
-    /// With `on`: not before the step before it, as steps without `on` do.
+    /// With `on`: not before the step before it lets it.
     pub(super) in_order: Option<Yes>,
     /// How often it runs; `${n}` in its strings counts from 1.
     #[schemars(range(min = 1))]

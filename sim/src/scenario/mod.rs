@@ -232,7 +232,10 @@ impl Scenario {
     /// Whether a step or a fault waits for an event.
     pub fn waits_for_events(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.when, When::OnEvent(..)))
-            || self.models.iter().any(|model| model.after.is_some())
+            || self
+                .models
+                .iter()
+                .any(|model| model.after.as_ref().is_some_and(|it| it.event.is_some()))
             || self.faults.iter().any(|fault| matches!(fault.trigger, Trigger::OnEvent(_)))
     }
 

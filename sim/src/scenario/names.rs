@@ -78,11 +78,14 @@ pub(super) fn check_answer(place: &Place<'_>, after: &After, steps: &[(Place<'_>
         None if event.is_none() => place.refuse("it names nothing", "name a `step` or an `event`"),
         Some(_) | None => {}
     }
-    match event {
-        Some(event) => check_event(place, "event", event),
-        None if agent.is_some() => place.refuse_at("agent", "belongs to `event`", "add `event`"),
-        None if nth.is_some() => place.refuse_at("nth", "belongs to `event`", "add `event`"),
-        None => {}
+    if let Some(event) = event {
+        check_event(place, "event", event);
+        return;
+    }
+    for (key, is_given) in [("agent", agent.is_some()), ("nth", nth.is_some())] {
+        if is_given {
+            place.refuse_at(key, "belongs to `event`", "add `event`, or remove it");
+        }
     }
 }
 
@@ -143,7 +146,7 @@ pub(super) fn check_hosts(place: &Place<'_>, others: &BTreeSet<&str>) {
     }
 }
 
-/// Checks that the server tells events of this type, which stands in `on`.
+/// Checks that the server tells events of this type, which stands under this key.
 pub(super) fn check_event(place: &Place<'_>, key: &str, event: &str) {
     let schema = schemars::schema_for!(What);
     let types = schema.as_value()["oneOf"].as_array().into_iter().flatten();

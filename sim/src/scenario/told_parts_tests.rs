@@ -290,7 +290,7 @@ says = "a"
 after = {}
 [[model]]
 says = "b"
-after = { step = "lok", agent = "a" }
+after = { step = "lok", agent = "a", nth = 2 }
 [[model]]
 says = "c"
 after = { event = "turn_queue", nth = 2 }
@@ -307,7 +307,9 @@ s.toml:9:1: model[1].after: {inside}
 s.toml:9:18: model[1].after.step: there is no step \"lok\"
   hint: did you mean `look`?
 s.toml:9:33: model[1].after.agent: belongs to `event`
-  hint: add `event`
+  hint: add `event`, or remove it
+s.toml:9:44: model[1].after.nth: belongs to `event`
+  hint: add `event`, or remove it
 s.toml:12:1: model[2].after: {inside}
 s.toml:12:19: model[2].after.event: there is no event \"turn_queue\"
   hint: did you mean `turn_queued`?

@@ -1,8 +1,8 @@
 //! What clients did, as steps: each waits for what it came after.
 //!
 //! A call that was still open when the next step began goes on in the background. A step that came after
-//! an event waits for that event, one that came after the end of another call for that end; the time
-//! that it came later is slept before.
+//! an event waits for that event, one that came after the end of another call for that end, and every one
+//! for the step before it; the time that it came later is slept before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -181,7 +181,8 @@ impl Acts {
                 expected::of_result(&mut act.step, result, hidden);
                 let made = result.get("agent_id").and_then(Value::as_str);
                 let is_made = act.step.call.as_deref() == Some("create_agent");
-                let made = made.filter(|_| is_made).and_then(|agent| order.created(agent));
+                let began = act.began;
+                let made = made.filter(|_| is_made).and_then(|agent| order.created(agent, began));
                 self.happened_at(place, made);
                 self.accepted(place, order);
             }
@@ -267,16 +268,20 @@ impl Acts {
         self.list.sort_by_key(|act| act.began);
     }
 
-    /// The moment before those calls that a refused one did not see the effect of: they were under way
-    /// when it was refused, and nothing had been told since they began.
+    /// The moment before those calls that make what a refused one did not find: they were under way when
+    /// it was refused, and nothing had been told since they began.
     fn too_early(&self, index: usize, refused: Moment, order: &Order) -> Option<Moment> {
-        let began = self.list[index].began;
+        let Act { began, step, .. } = &self.list[index];
+        let began = *began;
         // Another that was refused had no effect either.
         let effective = self.list.iter().filter(|act| act.step.expect_error.is_empty());
         let ends = effective.filter_map(|act| act.ended).filter(|ended| *ended < began);
-        let told = order.event_between(0, refused.place).map(|(moment, _)| moment);
-        let since = ends.chain(told).max();
-        let unseen = self.list.iter().filter(|act| act.is_open_at(refused) && act.began < began);
+        let since = ends.chain(order.told_before(refused)).max();
+        let is_unseen = |act: &&Act| {
+            let made = made_by(&act.step);
+            act.is_open_at(refused) && act.began < began && made.iter().any(|it| names(step, it))
+        };
+        let unseen = self.list.iter().filter(is_unseen);
         let unseen = unseen.map(|act| act.began).filter(|began| Some(*began) > since).min()?;
         Some(Moment { place: unseen.place - 1, ..unseen })
     }
@@ -417,6 +422,25 @@ impl Acts {
             None => act.ended.is_none() && act.step.stop.is_none(),
         }
     }
+}
+
+/// The names of what a call makes, which nobody finds before.
+fn made_by(step: &Step) -> Vec<&str> {
+    let keys: &[&str] = match step.call.as_deref() {
+        Some("create_agent") => &["agent_id"],
+        Some("load_session") => &["agent_id", "session_name"],
+        Some("save_session") => &["session_name"],
+        Some("clone_session") => &["dest_session"],
+        Some("rename_session") => &["new_name"],
+        Some(CONNECT) => &["name"],
+        Some(_) | None => &[],
+    };
+    keys.iter().filter_map(|key| step.params.get(*key)?.as_str()).collect()
+}
+
+/// Whether a call is about somebody or something of this name.
+fn names(step: &Step, name: &str) -> bool {
+    step.agent.as_deref() == Some(name) || step.params.values().any(|value| *value == name)
 }
 
 /// The answer to a confirmation that waits for it.

@@ -24,7 +24,7 @@ const DELAY_MIN: Duration = Duration::from_millis(10);
 /// can: what they send meanwhile says nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    delay_max: Duration,
+    pub(super) delay_max: Duration,
     pause_max: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Patience {
 
 #[derive(Debug)]
 pub(super) struct Answers {
-    patience: Patience,
+    pub(super) patience: Patience,
     /// How often a model could not be reached at all.
     unreached: u64,
     entries: Vec<Entry>,
@@ -208,7 +208,13 @@ impl Answers {
         let pause = answer.took.checked_div(gaps).unwrap_or_default();
         let pause = pause.min(self.patience.pause_max);
         model.pause = (pause >= PAUSE_MIN).then(|| Time(exact(pause)));
-        if model.pause.is_none() && !matches!(answer.end, AnswerEnd::Dropped) {
+        // How long it was silent in the end says nothing about its words.
+        let fell_silent = match answer.end {
+            AnswerEnd::Dropped => true,
+            AnswerEnd::Broke { fault, .. } => matches!(fault, Failure::Stall | Failure::Timeout),
+            AnswerEnd::Whole => false,
+        };
+        if model.pause.is_none() && !fell_silent {
             *came = Some(moment);
         }
         model.finish = match (answer.finish, model.asks.is_empty()) {

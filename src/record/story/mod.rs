@@ -264,8 +264,12 @@ impl Story {
 
     /// What happened last between the question to a model and its answer.
     fn after(&self, asked: Moment, came: Moment, ends: &BTreeMap<Moment, usize>) -> Option<After> {
-        let step = ends.range(asked..came).next_back().map(|(_, index)| trigger::name(*index));
-        let event = self.order.event_between(asked.place + 1, came.place).map(|(_, mark)| mark);
+        // A server that waits longer for an answer gives it up.
+        let latest = asked.at.saturating_add(self.answers.patience.delay_max);
+        let step = ends.range(asked..came).rev().find(|(moment, _)| moment.at <= latest);
+        let step = step.map(|(_, index)| trigger::name(*index));
+        let event = self.order.event_between(asked.place + 1, came.place);
+        let event = event.filter(|(moment, _)| moment.at <= latest).map(|(_, mark)| mark);
         (step.is_some() || event.is_some()).then(|| After {
             step,
             event: event.map(|mark| mark.name.to_owned()),

@@ -61,7 +61,7 @@ pub(super) struct Order {
     /// When agents came back.
     restored: BTreeMap<String, Moment>,
     /// When agents were made.
-    created: BTreeMap<String, Moment>,
+    created: BTreeMap<(String, u64), Moment>,
     /// When requests were accepted.
     queued: BTreeMap<(Option<String>, RequestId), Moment>,
 }
@@ -100,7 +100,8 @@ impl Order {
             self.marks.pop_first();
         }
         if let Some(agent) = agent.as_ref().filter(|_| event.name == CREATED) {
-            self.created.insert(agent.clone(), Moment { place: moment.place - 1, at });
+            let before = Moment { place: moment.place - 1, at };
+            self.created.insert((agent.clone(), before.place), before);
             forget_oldest(&mut self.created, |moment| *moment);
         }
         match (&event.meaning, agent) {
@@ -192,9 +193,17 @@ impl Order {
         self.restored.get(agent).is_some_and(|back| from < *back && *back < to)
     }
 
-    /// The moment right before an agent was made.
-    pub(super) fn created(&self, agent: &str) -> Option<Moment> {
-        self.created.get(agent).copied()
+    /// The moment right before an agent was made, for the first time since then.
+    pub(super) fn created(&self, agent: &str, since: Moment) -> Option<Moment> {
+        let of_agent = |place| (agent.to_owned(), place);
+        let mut made = self.created.range(of_agent(since.place)..=of_agent(u64::MAX));
+        made.next().map(|(_, moment)| *moment)
+    }
+
+    /// The moment of the last event before another.
+    pub(super) fn told_before(&self, moment: Moment) -> Option<Moment> {
+        let (place, (at, _)) = self.marks.range(..moment.place).next_back()?;
+        Some(Moment { place: *place, at: *at })
     }
 
     /// The moment right before an agent's request was accepted.

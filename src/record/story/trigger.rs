@@ -46,7 +46,8 @@ pub(super) fn of(acts: &[Act], order: &Order, words: &BTreeSet<Moment>) -> Vec<T
         }
         let mut pause = act.began.at.saturating_sub(from.at);
         // What a model has said is there before whoever has heard it goes on.
-        if words.range(from..act.began.max(from)).next().is_some() {
+        let has_heard = words.range(from..act.began.max(from)).next().is_some();
+        if has_heard {
             pause = pause.max(PAUSE_AT_WORK_MIN);
         }
         // Of two calls on their way at the same time the first has to be there first.
@@ -54,7 +55,7 @@ pub(super) fn of(acts: &[Act], order: &Order, words: &BTreeSet<Moment>) -> Vec<T
         if last_end.is_none() && event.is_none() && previous.is_open_at(act.began) && are_calls {
             pause = pause.max(PAUSE_AT_WORK_MIN);
         }
-        let is_busy = act.at_work || over < index;
+        let is_busy = act.at_work || over < index || has_heard;
         let least = if is_busy { PAUSE_AT_WORK_MIN } else { PAUSE_MIN };
         Trigger {
             end: last_end.map(|(_, of)| of),

@@ -119,7 +119,11 @@ async fn carry(
         biased;
         lost = &mut reading => lost,
         _ = &mut aside => Lost::Closed,
-        exit = process.wait() => exit.map_or(Lost::Closed, Lost::Ended),
+        exit = process.wait() => {
+            // What it has written is still there.
+            let _ = timeout(EXIT_MAX, &mut reading).await;
+            exit.map_or(Lost::Closed, Lost::Ended)
+        }
     };
     match lost {
         Lost::Closed => {
