@@ -127,7 +127,7 @@ struct Shared {
 #[derive(Debug)]
 struct Waiting {
     note: Note,
-    _room: OwnedSemaphorePermit,
+    room: OwnedSemaphorePermit,
 }
 
 /// A recorder that has nowhere to write to yet.
@@ -299,7 +299,7 @@ impl Recorder {
         let room = Arc::clone(&self.shared.room).try_acquire_many_owned(bytes);
         let taken = room.is_ok_and(|room| {
             use mpsc::error::TrySendError;
-            match self.shared.notes.try_send(Waiting { note, _room: room }) {
+            match self.shared.notes.try_send(Waiting { note, room }) {
                 // Whoever has closed needs nothing more.
                 Ok(()) | Err(TrySendError::Closed(_)) => true,
                 Err(TrySendError::Full(_)) => false,

@@ -71,13 +71,17 @@ impl Writer {
 
     fn take(&mut self, notes: &mut Vec<Waiting>) -> State {
         let story = self.story.as_mut().expect("it is only away while it is written");
-        for Waiting { note, .. } in notes.drain(..) {
+        // Their room is held until the bound was looked at: whoever waits for it sees what came of that.
+        let mut rooms = Vec::with_capacity(notes.len());
+        for Waiting { note, room } in notes.drain(..) {
             story.on(note);
+            rooms.push(room);
         }
         if story.bytes > RECORD_BYTES_MAX {
             self.shared.is_cut.store(true, Ordering::Relaxed);
             tracing::warn!("the recording ends here: it holds {RECORD_BYTES_MAX} bytes");
         }
+        drop(rooms);
         let is_cut = self.shared.is_cut.load(Ordering::Relaxed) && self.waiting.is_empty();
         if is_cut { State::Cut } else { State::GoesOn }
     }
