@@ -13,6 +13,8 @@ const MIB: usize = 1024 * KIB;
 
 // Ids.
 pub const AGENT_ID_CHARS_MAX: usize = 63;
+/// An id and the number of an agent.
+pub const NOTE_BYTES_MAX: u64 = 128;
 pub const REQUEST_ID_CHARS_MAX: usize = 128;
 pub const CLIENT_NAME_CHARS_MAX: usize = 64;
 pub const AUTO_AGENT_ID_HEX: usize = 8;

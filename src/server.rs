@@ -332,6 +332,7 @@ impl Server {
                 () = sleep(self.grace) => {}
             }
         };
+        self.pool.finish_failed_renames().await;
         self.pool.wind_down(grace).await;
         self.pool.finish_exports().await;
         // Every stream has its last event before its connection is asked to end.

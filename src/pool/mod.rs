@@ -20,6 +20,7 @@ mod sessions; // what is done to saved ones
 mod waits;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -72,6 +73,8 @@ pub struct Pool {
     families: Arc<Semaphore>,
     /// Where session files lie.
     directory: Directory,
+    /// Whether a disk that failed may have kept the note of a rename.
+    has_rename_left: AtomicBool,
     /// What is left of agents that are gone is removed by one at a time, so that each is counted once.
     pruning: Semaphore,
     /// What no agent below `yolo` may use, absolute and without links.
@@ -144,6 +147,7 @@ impl Pool {
                 pruning: Semaphore::new(1),
                 families: Arc::new(Semaphore::new(FAMILIES_AT_ONCE_MAX)),
                 directory,
+                has_rename_left: AtomicBool::new(false),
                 closed,
                 shared: Arc::new(shared),
                 models,

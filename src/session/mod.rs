@@ -13,3 +13,4 @@ pub use directory::{Directory, Overwrite};
 pub use error::{ContentError, SessionError};
 pub use file::{Provenance, SCHEMA_VERSION, SessionFile, Summary};
 pub use name::{LAST_SESSION, NameError, Session, SessionName};
+pub use notes::{Noted, Rename};

@@ -7,18 +7,45 @@ use std::path::{Path, PathBuf};
 use super::directory::{Directory, FILE_MODE, disk, remove};
 use super::error::SessionError;
 use super::name::{Session, SessionName};
-use crate::limits::AGENT_ID_CHARS_MAX;
+use crate::limits::NOTE_BYTES_MAX;
 use crate::world::Access;
 
 /// Before the name that a session had.
 const NOTE: &str = ".renaming-";
 
+/// The file of a session is to follow its agent to another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    pub from: SessionName,
+    pub to: SessionName,
+    /// The number of its agent: by the time that it is done, another may have one of the names.
+    pub agent: u64,
+}
+
+/// A note that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noted {
+    Rename(Rename),
+    /// Of nobody that can be read, beside the session of this name.
+    Nonsense(SessionName),
+}
+
+impl Noted {
+    pub fn from(&self) -> &SessionName {
+        match self {
+            Self::Rename(Rename { from, .. }) | Self::Nonsense(from) => from,
+        }
+    }
+}
+
 impl Directory {
-    /// Notes durably that the file of `from` is to have the name `to`, once its agent has.
-    pub fn note_rename(&self, from: &SessionName, to: &SessionName) -> Result<(), SessionError> {
+    /// Notes durably what is to be done once the agent has its new name.
+    pub fn note_rename(&self, rename: &Rename) -> Result<(), SessionError> {
+        let Rename { from, to, agent } = rename;
         let session = Session::from(from.clone());
+        let text = format!("{to} {agent}");
         let written = self.made(&session).and_then(|dir| {
-            dir.replace(&note(from), to.as_str().as_bytes(), FILE_MODE, &self.temp_name())
+            dir.replace(&note(from), text.as_bytes(), FILE_MODE, &self.temp_name())
         });
         written.map_err(|source| disk(&session, source))
     }
@@ -32,8 +59,8 @@ impl Directory {
         forgotten.map_err(|source| disk(&session, source))
     }
 
-    /// What a server that died has noted: the names that sessions had, and those they are to have.
-    pub fn noted_renames(&self) -> Vec<(SessionName, SessionName)> {
+    /// What was noted and is not forgotten.
+    pub fn noted_renames(&self) -> Vec<Noted> {
         // Which session it is makes no difference: all lie in one directory.
         let any = SessionName::parse("a").expect("it is a name").into();
         let Ok(Some(dir)) = self.open(&any) else { return Vec::new() };
@@ -41,11 +68,17 @@ impl Directory {
         let noted = entries.filter_map(|entry| {
             let from = SessionName::parse(entry.name.to_str()?.strip_prefix(NOTE)?).ok()?;
             let file = dir.open(Path::new(&entry.name), Access::Read).ok()?;
-            let to = String::from_utf8(file.read_all(AGENT_ID_CHARS_MAX as u64).ok()?).ok()?;
-            Some((from, SessionName::parse(&to).ok()?))
+            let text = String::from_utf8(file.read_all(NOTE_BYTES_MAX).ok()?).unwrap_or_default();
+            Some(read(&text, &from).map_or(Noted::Nonsense(from), Noted::Rename))
         });
         noted.collect()
     }
+}
+
+fn read(text: &str, from: &SessionName) -> Option<Rename> {
+    let (to, agent) = text.split_once(' ')?;
+    let (to, agent) = (SessionName::parse(to).ok()?, agent.parse().ok()?);
+    Some(Rename { from: from.clone(), to, agent })
 }
 
 fn note(from: &SessionName) -> PathBuf {

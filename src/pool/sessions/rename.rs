@@ -3,12 +3,16 @@
 //! server that dies in between leaves it to the next one.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::time::timeout;
 
 use super::SessionsError;
 use crate::causes::told;
+use crate::limits::EXPORT_CLOSE_MAX;
 use crate::pool::Pool;
 use crate::pool::rename::{Export, RenameError};
-use crate::session::{Overwrite, Session, SessionError, SessionName};
+use crate::session::{Directory, Noted, Overwrite, Rename, Session, SessionError, SessionName};
 
 /// Where a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,15 +48,16 @@ impl Pool {
         if !places.agent {
             return self.rename_file(from, to).await;
         }
-        if places.file {
-            let (from, to) = (from.clone(), to.clone());
-            self.with_files(move |directory| directory.note_rename(&from, &to)).await?;
+        let number = self.registry().number(from.id());
+        if let Some(agent) = number.filter(|_| places.file) {
+            let rename = Rename { from: from.clone(), to: to.clone(), agent };
+            self.with_note(move |directory| directory.note_rename(&rename)).await?;
         }
         let renamed = self.rename((from.id(), to.id()), Export::AsBefore).await;
         if places.file {
             let done = renamed.is_ok();
             let (from, to) = (from.clone(), to.clone());
-            self.with_files(move |directory| {
+            self.with_note(move |directory| {
                 if done {
                     directory.rename(&from, &to)?;
                 }
@@ -102,31 +107,83 @@ impl Pool {
         Ok(())
     }
 
+    /// Does something to the note of a rename, which may stay behind where that fails.
+    async fn with_note(
+        &self,
+        act: impl FnOnce(&Directory) -> Result<(), SessionError> + Send + 'static,
+    ) -> Result<(), SessionError> {
+        let done = self.with_files(act).await;
+        if done.is_err() {
+            self.has_rename_left.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
     /// Does what a server that died had still to do: files follow their agents. Only at the start.
     pub(super) fn finish_renames(&self) {
-        for (from, to) in self.directory.noted_renames() {
-            let registry = self.registry();
-            let has = |name: &SessionName| registry.number(name.id()).is_some();
-            let is_renamed = has(&to) && !has(&from);
-            drop(registry);
-            tracing::info!(%from, %to, is_renamed, "a session was being renamed when the server died");
-            let finished = if is_renamed { self.follow_rename(&from, &to) } else { Ok(()) };
-            let finished = finished.and_then(|()| self.directory.forget_rename(&from));
-            if let Err(error) = finished {
-                // The note is there for the next start, unless only that is left to be done.
-                tracing::warn!(%from, %to, error = told(&error), "its file keeps its name");
-            }
+        for noted in self.directory.noted_renames() {
+            finish(&self.directory, &noted, self.is_renamed(&noted));
         }
     }
 
-    /// The file may have followed already.
-    fn follow_rename(&self, from: &SessionName, to: &SessionName) -> Result<(), SessionError> {
-        let [old, new] = [from, to].map(|name| Session::from(name.clone()));
-        if self.directory.has(&old)? && !self.directory.has(&new)? {
-            self.directory.rename(from, to)?;
+    /// Does what a disk that failed did not let be done; what takes too long is left to the next start.
+    pub async fn finish_failed_renames(&self) {
+        let is_left = self.has_rename_left.load(Ordering::Relaxed);
+        if is_left && timeout(EXPORT_CLOSE_MAX, self.finish_noted_renames()).await.is_err() {
+            tracing::warn!("the renaming of a session is not finished");
         }
-        Ok(())
     }
+
+    /// Once nobody has these sessions in hand.
+    async fn finish_noted_renames(&self) {
+        let noted = self.with_files(|directory| Ok(directory.noted_renames())).await;
+        for noted in noted.unwrap_or_default() {
+            let to = match &noted {
+                Noted::Rename(rename) => rename.to.id(),
+                Noted::Nonsense(from) => from.id(),
+            };
+            let _desk = self.desk.both(noted.from().id(), to).await;
+            let is_renamed = self.is_renamed(&noted);
+            let finished = self.with_files(move |directory| {
+                finish(directory, &noted, is_renamed);
+                Ok(())
+            });
+            finished.await.expect("what fails is told in the log");
+        }
+    }
+
+    /// Whether the agent has the name that its file is to have, and nobody the one that it had.
+    fn is_renamed(&self, noted: &Noted) -> bool {
+        match noted {
+            Noted::Rename(Rename { from, to, agent }) => {
+                let registry = self.registry();
+                registry.number(to.id()) == Some(*agent) && registry.number(from.id()).is_none()
+            }
+            Noted::Nonsense(_) => false,
+        }
+    }
+}
+
+fn finish(directory: &Directory, noted: &Noted, is_renamed: bool) {
+    let from = noted.from();
+    tracing::info!(%from, is_renamed, "the renaming of a session was not finished");
+    let followed = match noted {
+        Noted::Rename(rename) if is_renamed => follow(directory, rename),
+        Noted::Rename(_) | Noted::Nonsense(_) => Ok(()),
+    };
+    if let Err(error) = followed.and_then(|()| directory.forget_rename(from)) {
+        // The note is there for the next start, unless only that is left to be done.
+        tracing::warn!(%from, error = told(&error), "its file keeps its name");
+    }
+}
+
+/// The file may have followed already.
+fn follow(directory: &Directory, Rename { from, to, .. }: &Rename) -> Result<(), SessionError> {
+    let [old, new] = [from, to].map(|name| Session::from(name.clone()));
+    if directory.has(&old)? && !directory.has(&new)? {
+        directory.rename(from, to)?;
+    }
+    Ok(())
 }
 
 impl From<RenameError> for SessionsError {
