@@ -256,9 +256,14 @@ impl Recorder {
     /// Writes what waits, within bounds.
     pub async fn close(&self) {
         self.shared.close.cancel();
-        if timeout(RECORD_CLOSE_MAX, self.shared.closed.cancelled()).await.is_err() {
+        if timeout(RECORD_CLOSE_MAX, self.closed()).await.is_err() {
             tracing::warn!("the recording lacks its end: the disk takes too long");
         }
+    }
+
+    /// Waits until the last of it is written, however long the disk takes.
+    pub async fn closed(&self) {
+        self.shared.closed.cancelled().await;
     }
 
     /// Some agent works in a directory, given by its path in that of the server.

@@ -42,6 +42,7 @@ fn call(recorder: &Recorder) {
 /// The file once it is closed, which must be whole.
 async fn closed(recorder: &Recorder, path: &Path) -> String {
     recorder.close().await;
+    recorder.closed().await;
     let text = std::fs::read_to_string(path).unwrap();
     text.parse::<toml::Table>().unwrap();
     text
