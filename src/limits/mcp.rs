@@ -17,6 +17,18 @@ pub const MCP_REFUSED_TOLD_MAX: usize = 32;
 pub const MCP_LISTS_PER_SECOND_MAX: u32 = 10;
 /// The description and the schema of one tool.
 pub const MCP_TOOL_BYTES_MAX: usize = 64 * KIB;
+/// The descriptions and schemas of all tools of one server: they stand in every request to a model, and those
+/// of one server must leave room in it.
+pub const MCP_OFFER_BYTES_MAX: usize = 256 * KIB;
+const _: () = assert!(MCP_TOOL_BYTES_MAX <= MCP_OFFER_BYTES_MAX, "one tool can be offered");
+/// How deep a schema is followed when arguments are checked, and how far in all: what lies beyond is for the
+/// server to judge.
+pub const MCP_SCHEMA_DEPTH_MAX: usize = 32;
+pub const MCP_SCHEMA_STEPS_MAX: usize = 10_000;
+/// What a pattern of a schema may take up in memory.
+pub const MCP_PATTERN_BYTES_MAX: usize = MIB;
+/// Values of a list of choices that are told to a model that named none of them.
+pub const MCP_CHOICES_TOLD_MAX: usize = 20;
 /// One message of a server: a result is cut far below it.
 pub const MCP_MESSAGE_BYTES_MAX: usize = 8 * MIB;
 /// Messages that nobody asked for. A server that sends more has lost its way.

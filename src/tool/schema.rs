@@ -81,20 +81,6 @@ pub(super) fn fitting(definition: &ToolDefinition, given: &Value) -> Result<Valu
     problems.settle(name, given)
 }
 
-/// The same for a tool that others wrote: nulls may mean something there, and what its schema says
-/// nothing about is for its server to judge.
-pub(super) fn fitting_outside(definition: &ToolDefinition, given: &Value) -> Result<Value, String> {
-    let name = &definition.name;
-    let Value::Object(given) = given else {
-        return Err(format!("The arguments of {name} must be one JSON object."));
-    };
-    let mut given = given.clone();
-    given.shift_remove(PARALLEL_ARGUMENT);
-    let mut problems = Problems::default();
-    problems.object("", &definition.parameters, &given);
-    problems.settle(name, given)
-}
-
 /// Fitting arguments as the tool's own type.
 pub(super) fn typed<T: DeserializeOwned>(tool: &str, fitting: Value) -> Result<T, String> {
     serde_json::from_value(fitting)
@@ -137,7 +123,7 @@ impl Problems {
                 self.value(&format!("{at}{key}"), property, value);
                 continue;
             }
-            // Ours all take no others; a schema that does not say so does.
+            // A schema that does not say so takes others.
             if schema["additionalProperties"] != false {
                 continue;
             }
@@ -151,7 +137,7 @@ impl Problems {
             self.add(format!("there is no argument `{}`, {hint}", words::shorten(key)));
         }
         for key in required(schema).filter(|key| !given.contains_key(*key)) {
-            let wanted = wanted(&properties[key]);
+            let wanted = wanted(properties.get(key).unwrap_or(&Value::Null));
             self.add(format!("`{at}{key}` is missing, it must be {wanted}"));
         }
     }
@@ -221,7 +207,7 @@ fn wanted(schema: &Value) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("the string {}", words::quoted(text)),
         Value::Array(items) => format!("a list of {}", items.len()),

@@ -16,6 +16,7 @@
 //! once somebody confirms it. A server may be one agent's own: then only that one sees its tools, and
 //! it ends with it.
 
+mod arguments; // what a call is given
 mod call; // one call of one tool
 mod connection; // the task of a server
 mod ear; // who hears what is said

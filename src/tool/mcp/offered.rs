@@ -2,14 +2,16 @@
 //! every provider takes. What cannot be offered is left out, with the reason. Pure.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use rmcp::model::Tool;
+use rmcp::model::{CustomResult, ServerResult, Tool};
 use serde_json::{Map, Value, json};
 
 use super::PREFIX;
 use crate::config::McpServer;
 use crate::limits::{
-    MCP_REFUSED_TOLD_MAX, MCP_TOOL_BYTES_MAX, MCP_TOOL_NAME_CHARS_MAX, MCP_TOOLS_MAX,
+    MCP_OFFER_BYTES_MAX, MCP_REFUSED_TOLD_MAX, MCP_TOOL_BYTES_MAX, MCP_TOOL_NAME_CHARS_MAX,
+    MCP_TOOLS_MAX,
 };
 use crate::message::ToolDefinition;
 use crate::tool::PARALLEL_ARGUMENT;
@@ -20,6 +22,8 @@ use crate::tool::error::Given;
 pub(super) struct Offer {
     /// As the server calls it.
     pub(super) tool: String,
+    /// What its arguments have to fit, as the server says it.
+    pub(super) schema: Arc<Map<String, Value>>,
     pub(super) definition: ToolDefinition,
 }
 
@@ -30,6 +34,39 @@ pub(super) struct Offered {
     pub(super) refused: Vec<String>,
 }
 
+/// One page of a list of tools.
+pub(super) struct Page {
+    tools: Vec<Result<Tool, Broken>>,
+    /// Where the next one begins.
+    pub(super) next: Option<String>,
+}
+
+/// What stands in a list and is no tool, with its name if it has one.
+struct Broken(String);
+
+impl Page {
+    /// A page, if an answer is one. What is wrong with one tool takes no other along.
+    pub(super) fn of(answer: ServerResult) -> Option<Self> {
+        match answer {
+            ServerResult::ListToolsResult(page) => {
+                let tools = page.tools.into_iter().map(Ok).collect();
+                Some(Self { tools, next: page.next_cursor })
+            }
+            // What the library cannot read whole.
+            ServerResult::CustomResult(CustomResult(mut page)) => {
+                let Value::Array(tools) = page.get_mut("tools")?.take() else { return None };
+                let tool = |tool: Value| {
+                    let name = tool["name"].as_str().unwrap_or_default().to_owned();
+                    serde_json::from_value(tool).map_err(|_| Broken(name))
+                };
+                let next = page["nextCursor"].as_str().map(str::to_owned);
+                Some(Self { tools: tools.into_iter().map(tool).collect(), next })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A list of tools that comes page by page. What is not offered is not kept.
 pub(super) struct Listing<'a> {
     server: &'a str,
@@ -37,6 +74,8 @@ pub(super) struct Listing<'a> {
     offered: Offered,
     names: BTreeSet<String>,
     listed: usize,
+    /// Of the definitions that are offered.
+    bytes: usize,
     /// Refused, and not told by name.
     untold: usize,
 }
@@ -44,20 +83,38 @@ pub(super) struct Listing<'a> {
 impl<'a> Listing<'a> {
     pub(super) fn new(server: &'a str, config: &'a McpServer) -> Self {
         let (offered, names) = (Offered::default(), BTreeSet::new());
-        Self { server, config, offered, names, listed: 0, untold: 0 }
+        Self { server, config, offered, names, listed: 0, bytes: 0, untold: 0 }
     }
 
-    pub(super) fn add(&mut self, tools: &[Tool]) {
-        for tool in tools {
+    pub(super) fn add(&mut self, page: &Page) {
+        for tool in &page.tools {
             self.listed += 1;
-            match self.offer(tool) {
+            let (name, offer) = match tool {
+                Ok(tool) => (tool.name.as_ref(), self.offer(tool)),
+                Err(Broken(name)) => {
+                    (name.as_str(), Err("its definition is none, by the protocol".to_owned()))
+                }
+            };
+            match offer {
                 Ok(offer) => self.offered.tools.push(offer),
-                Err(_) if self.offered.refused.len() >= MCP_REFUSED_TOLD_MAX => self.untold += 1,
                 Err(problem) => {
-                    let name = self.config.hide(&tool.name);
-                    self.offered.refused.push(format!("{}: {problem}", Given::new(&name)));
+                    let name = self.config.hide(name);
+                    self.refuse(format!("{}: {problem}", Given::new(&name)));
                 }
             }
+        }
+    }
+
+    /// Nobody asks for the pages that are left.
+    pub(super) fn break_off(&mut self) {
+        self.offered.refused.push("what else it lists: it has no end to its pages".to_owned());
+    }
+
+    fn refuse(&mut self, told: String) {
+        if self.offered.refused.len() >= MCP_REFUSED_TOLD_MAX {
+            self.untold += 1;
+        } else {
+            self.offered.refused.push(told);
         }
     }
 
@@ -87,8 +144,21 @@ impl<'a> Listing<'a> {
         if !self.names.insert(name.clone()) {
             return Err("another tool of this server has that name".to_owned());
         }
-        define(name, tool, self.config)
+        let offer = define(name, tool, self.config)?;
+        let bytes = bytes(&offer.definition);
+        if self.bytes + bytes > MCP_OFFER_BYTES_MAX {
+            return Err(format!(
+                "the tools of this server have more than {MCP_OFFER_BYTES_MAX} bytes together"
+            ));
+        }
+        self.bytes += bytes;
+        Ok(offer)
     }
+}
+
+/// What a definition takes of every request to a model.
+fn bytes(definition: &ToolDefinition) -> usize {
+    definition.description.len() + definition.parameters.to_string().len()
 }
 
 /// What is wrong with the name of a tool.
@@ -117,22 +187,21 @@ fn define(name: String, tool: &Tool, config: &McpServer) -> Result<Offer, String
     });
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let mut parameters = Value::Object(schema);
-    if description.len() + parameters.to_string().len() > MCP_TOOL_BYTES_MAX {
-        return Err(format!("its description has more than {MCP_TOOL_BYTES_MAX} bytes"));
-    }
     config.hide_in(&mut parameters);
     let definition = ToolDefinition {
         name: name.into(),
         description: config.hide(description).into(),
         parameters: parameters.into(),
     };
-    Ok(Offer { tool: tool.name.to_string(), definition })
+    if bytes(&definition) > MCP_TOOL_BYTES_MAX {
+        return Err(format!("its description has more than {MCP_TOOL_BYTES_MAX} bytes"));
+    }
+    let schema = Arc::clone(&tool.input_schema);
+    Ok(Offer { tool: tool.name.to_string(), schema, definition })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn tool(name: &str, schema: Value) -> Tool {
@@ -144,8 +213,12 @@ mod tests {
         let form = json!({"command": "x", "env": {"KEY": "hunter22"}});
         let config = McpServer::of(serde_json::from_value(form).unwrap(), None).unwrap();
         let mut listing = Listing::new(server, &config);
-        listing.add(listed);
+        listing.add(&Page { tools: listed.iter().cloned().map(Ok).collect(), next: None });
         listing.end()
+    }
+
+    fn reasons(refused: &[String]) -> Vec<&str> {
+        refused.iter().filter_map(|told| Some(told.split_once(": ")?.1)).collect()
     }
 
     #[test]
@@ -156,10 +229,8 @@ mod tests {
         let Offered { tools, refused } = offered("files", &listed);
         let names: Vec<_> = tools.iter().map(|offer| offer.definition.name.as_ref()).collect();
         assert_eq!(names, ["mcp__files__read"]);
-        let reasons: Vec<_> =
-            refused.iter().filter_map(|told| Some(told.split_once(": ")?.1)).collect();
         assert_eq!(
-            reasons,
+            reasons(&refused),
             [
                 "another tool of this server has that name",
                 "models can only call names of letters, digits, `_` and `-`",
@@ -189,12 +260,52 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_that_is_none_takes_no_other_along() {
+        let page = json!({
+            "tools": [
+                {"name": "good", "inputSchema": {}},
+                {"name": "bare"},
+                {"name": "odd", "inputSchema": true},
+                {"name": 5, "inputSchema": {}},
+                "what?",
+            ],
+            "nextCursor": "2",
+        });
+        let page = Page::of(serde_json::from_value(page).unwrap()).unwrap();
+        assert_eq!(page.next.as_deref(), Some("2"));
+        let config = McpServer::of(serde_json::from_value(json!({"command": "x"})).unwrap(), None);
+        let config = config.unwrap();
+        let mut listing = Listing::new("s", &config);
+        listing.add(&page);
+        let Offered { tools, refused } = listing.end();
+        assert_eq!(tools.iter().map(|offer| offer.tool.as_str()).collect::<Vec<_>>(), ["good"]);
+        let told = ["`bare`", "`odd`", "``", "``"]
+            .map(|name| format!("{name}: its definition is none, by the protocol"));
+        assert_eq!(refused, told);
+        let no_list = serde_json::from_value(json!({"toolz": []})).unwrap();
+        assert!(Page::of(no_list).is_none());
+    }
+
+    #[test]
+    fn the_tools_of_one_server_leave_room_in_what_a_model_is_asked() {
+        let long = "word ".repeat(10 * 1024);
+        let listed: Vec<Tool> = (0..9)
+            .map(|n| Tool::new(format!("t{n}"), long.clone(), Arc::new(Map::new())))
+            .collect();
+        let Offered { tools, refused } = offered("s", &listed);
+        assert_eq!(tools.len(), 5);
+        let told = "the tools of this server have more than 262144 bytes together";
+        assert_eq!(reasons(&refused), [told; 4]);
+    }
+
+    #[test]
     fn no_secret_of_a_server_is_in_what_it_offers() {
         let schema = json!({"properties": {"a": {"default": "hunter22"}}});
         let mut listed = vec![tool("t", schema), tool("hunter22", json!({}))];
         listed[0].description = Some("It knows hunter22.".into());
         let offered = offered("s", &listed);
-        let told = format!("{offered:?}");
+        let shown: Vec<_> = offered.tools.iter().map(|offer| &offer.definition).collect();
+        let told = format!("{shown:?} {:?}", offered.refused);
         assert!(told.contains("It knows [redacted].") && !told.contains("hunter22"), "{told}");
         assert_eq!((offered.tools.len(), offered.refused.len()), (1, 1));
     }

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
     PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    ServerResult, SubscriptionFilter,
+    SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, RunningService, ServiceError,
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::{Lost, Opening, Server, Why};
 use super::http;
-use super::offered::{Listing, Offered};
+use super::offered::{Listing, Offered, Page};
 use super::watched::{Rate, Watch, Watched};
 use crate::limits::{
     MCP_CLOSE_MAX, MCP_ERROR_CHARS_MAX, MCP_LIST_MAX, MCP_LISTS_PER_SECOND_MAX,
@@ -156,7 +156,8 @@ where
     };
     let (mut running, offered) = match begun {
         Err(_) => return Why::Lost(Lost::Late),
-        Ok(Err(lost)) => return Why::Lost(watch.because(lost)),
+        // Whoever ended it knows why.
+        Ok(Err(lost)) => return Why::Lost(doubted.try_recv().unwrap_or(watch.because(lost))),
         Ok(Ok(begun)) => begun,
     };
     let session = Session {
@@ -239,12 +240,12 @@ async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost>
     let mut listing = Listing::new(&server.name, &server.config);
     let mut cursor = None;
     for _ in 0..MCP_TOOL_PAGES_MAX {
-        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
         let request = ListToolsRequest::with_param(params);
         let answer = peer.send_request(ClientRequest::ListToolsRequest(request)).await;
         let page = match answer {
-            Ok(ServerResult::ListToolsResult(page)) => page,
-            Ok(_) => return Err(Lost::Unspoken { said: "no list of tools".to_owned() }),
+            Ok(answer) => Page::of(answer)
+                .ok_or_else(|| Lost::Unspoken { said: "no list of tools".to_owned() })?,
             Err(ServiceError::McpError(error)) => {
                 return Err(Lost::Unspoken { said: said(server, &error.message) });
             }
@@ -253,12 +254,18 @@ async fn list(server: &Server, peer: &Peer<RoleClient>) -> Result<Offered, Lost>
             }
             Err(_) => return Err(server.because()),
         };
-        listing.add(&page.tools);
-        cursor = page.next_cursor;
-        if cursor.is_none() || listing.is_full() {
+        listing.add(&page);
+        // Some say with an empty one that there is no more.
+        let next = page.next.filter(|next| !next.is_empty());
+        if next.is_none() || listing.is_full() {
+            return Ok(listing.end());
+        }
+        if next == cursor {
             break;
         }
+        cursor = next;
     }
+    listing.break_off();
     Ok(listing.end())
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::arguments;
 use super::call::{self, Ends};
 use super::connection::Server;
 use super::offered::Offer;
@@ -12,7 +13,7 @@ use crate::message::ToolDefinition;
 use crate::policy::{Decision, Leave, Level, Permissions, Permit, Rule, Subject};
 use crate::tool::decide::Examined;
 use crate::tool::workplace::Workplace;
-use crate::tool::{Tell, Tool, ToolOutput, WITHDRAWN, schema};
+use crate::tool::{Tell, Tool, ToolOutput, WITHDRAWN};
 use crate::world::BoxFuture;
 
 struct McpTool {
@@ -37,7 +38,8 @@ impl Tool for McpTool {
     }
 
     fn fitting(&self, definition: &ToolDefinition, given: &Value) -> Result<Value, String> {
-        schema::fitting_outside(definition, given)
+        let fitting = arguments::fitting(&definition.name, &self.offer.schema, given);
+        fitting.map_err(|problem| self.server.config.hide(&problem))
     }
 
     fn leave(&self, _arguments: &Value, permissions: &Permissions) -> Leave {
