@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rmcp::RoleClient;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CustomResult, ServerResult,
+};
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -15,6 +17,8 @@ use super::{http, result};
 use crate::limits::{MCP_CLOSE_MAX, MCP_PROGRESS_CHARS_MAX, MCP_START_MAX};
 use crate::tool::{Progress, Tell, ToolOutput, WITHDRAWN};
 use crate::world::HttpFault;
+
+const NO_RESULT: &str = "The MCP server answered with something that is no result.";
 
 /// What ends a call that its server does not end.
 pub(super) struct Ends {
@@ -118,9 +122,11 @@ async fn wait(
         Ok(Ok(ServerResult::InputRequiredResult(_))) => {
             Err("The tool asks for input from a person, which agents cannot give.".to_owned())
         }
-        Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => {
-            Err("The MCP server answered with something that is no result.".to_owned())
+        Ok(Ok(ServerResult::CustomResult(CustomResult(given)))) => {
+            let odd = result::odd_output(&given, |text| server.config.hide(text));
+            odd.unwrap_or_else(|| Err(NO_RESULT.to_owned()))
         }
+        Ok(Ok(_) | Err(ServiceError::UnexpectedResponse)) => Err(NO_RESULT.to_owned()),
         Ok(Err(ServiceError::McpError(error))) => {
             let (code, said) = (error.code.0, quoted(&server.config.hide(&error.message)));
             Err(format!("The MCP server refused the call ({code}): {said}"))

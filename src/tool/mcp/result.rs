@@ -2,23 +2,52 @@
 //! else as a note of what it was. Cut at the bounds of all results. Pure.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde::Deserialize;
 use serde_json::Value;
 
+use crate::config::words;
 use crate::tool::ToolOutput;
 use crate::tool::text::Sheet;
 
 /// What `hide` leaves of a result; before it is cut, so that nothing is left of what it hides.
 pub(super) fn output(result: &CallToolResult, hide: impl Fn(&str) -> String) -> ToolOutput {
-    let mut pieces: Vec<String> = result.content.iter().map(piece).collect();
-    if let Some(structured) = &result.structured_content
+    let pieces = result.content.iter().map(piece).collect();
+    let text = whole(pieces, result.structured_content.as_ref(), hide);
+    if result.is_error == Some(true) { Err(text) } else { Ok(text) }
+}
+
+/// The same of a result that the library cannot read whole, such as one with content of a kind that it does
+/// not know. None where it is no result.
+pub(super) fn odd_output(result: &Value, hide: impl Fn(&str) -> String) -> Option<ToolOutput> {
+    let content = result["content"].as_array()?;
+    let read = |block: &Value| {
+        ContentBlock::deserialize(block).map_or_else(|_| odd(block), |block| piece(&block))
+    };
+    let structured = result.get("structuredContent");
+    let text = whole(content.iter().map(read).collect(), structured, hide);
+    Some(if result["isError"] == true { Err(text) } else { Ok(text) })
+}
+
+fn whole(
+    mut pieces: Vec<String>,
+    structured: Option<&Value>,
+    hide: impl Fn(&str) -> String,
+) -> String {
+    if let Some(structured) = structured
         // Servers say the same as text, for clients that do not know structured content.
         && !pieces.iter().any(|piece| says(piece, structured))
     {
         pieces.push(structured.to_string());
     }
     let pieces: Vec<String> = pieces.iter().map(|piece| hide(piece)).collect();
-    let text = bounded(&pieces);
-    if result.is_error == Some(true) { Err(text) } else { Ok(text) }
+    bounded(&pieces)
+}
+
+fn odd(block: &Value) -> String {
+    match block["type"].as_str() {
+        Some(kind) => format!("[Left out: content of the kind {}.]", words::quoted(kind)),
+        None => "[Left out: content of no kind.]".to_owned(),
+    }
 }
 
 fn piece(block: &ContentBlock) -> String {
@@ -99,6 +128,28 @@ mod tests {
         let told = "one\n[Left out: an image (image/png, 3 bytes).]\n[A link to the resource \
             file:///x.]\ninside\n{\"count\":1}";
         assert_eq!(output(&given, str::to_owned), Ok(told.to_owned()));
+    }
+
+    #[test]
+    fn content_of_unknown_kinds_takes_nothing_else_along() {
+        let given = json!({
+            "content": [
+                {"type": "hologram", "data": "AAAA"},
+                {"type": "text", "text": "one"},
+                {"type": "text"},
+                5,
+            ],
+            "structuredContent": {"count": 1},
+        });
+        assert!(serde_json::from_value::<CallToolResult>(given.clone()).is_err());
+        let told = "[Left out: content of the kind \"hologram\".]\none\n[Left out: content of the kind \
+            \"text\".]\n[Left out: content of no kind.]\n{\"count\":1}";
+        assert_eq!(odd_output(&given, str::to_owned), Some(Ok(told.to_owned())));
+        let failed = json!({"content": [{"type": "x"}], "isError": true});
+        let told = "[Left out: content of the kind \"x\".]".to_owned();
+        assert_eq!(odd_output(&failed, str::to_owned), Some(Err(told)));
+        assert_eq!(odd_output(&json!({"text": "x"}), str::to_owned), None);
+        assert_eq!(odd_output(&json!("x"), str::to_owned), None);
     }
 
     #[test]

@@ -7,9 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::RoleClient;
+use rmcp::model::RequestId;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::{ErrorData, RoleClient};
+use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
@@ -150,20 +152,39 @@ async fn read(mut lines: impl AsyncBufRead + Unpin, to_us: mpsc::Sender<Given>) 
             Ok(Line::TooLong) => return Lost::TooLong,
             Ok(Line::End) | Err(_) => return Lost::Closed,
         }
-        match serde_json::from_slice(&line) {
-            Ok(message) => {
+        match heard(&line) {
+            Some(message) => {
                 if to_us.send(message).await.is_err() {
                     return std::future::pending().await;
                 }
             }
             // Programs print other things there that are no messages.
-            Err(_) if nonsense.is_exceeded() => return Lost::Flood,
+            None if nonsense.is_exceeded() => return Lost::Flood,
             // What is always ready would leave nothing to others of its task.
-            Err(_) => yield_now().await,
+            None => yield_now().await,
         }
         line.clear();
     }
 }
+
+/// What a line says, if anything. An answer that is none is one that went wrong: whoever waits for it must
+/// not wait for ever.
+fn heard(line: &[u8]) -> Option<Given> {
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Some(message);
+    }
+    let said: Value = serde_json::from_slice(line).ok()?;
+    let id = match &said["id"] {
+        Value::String(id) => RequestId::String(id.as_str().into()),
+        id => RequestId::Number(id.as_i64()?),
+    };
+    let is_answer = said.get("result").is_some() || said.get("error").is_some();
+    let error = ErrorData::internal_error(NO_ANSWER, None);
+    is_answer.then(|| Given::error(error, Some(id)))
+}
+
+/// What we say in place of an answer that nobody can read.
+const NO_ANSWER: &str = "its answer is none, by the protocol";
 
 enum Line {
     Whole,
@@ -244,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    fn started(form: serde_json::Value, base: Option<&str>) -> Program {
+    fn started(form: Value, base: Option<&str>) -> Program {
         let form = serde_json::from_value(form).unwrap();
         let config = McpServer::of(form, base.map(Path::new)).unwrap();
         let ours = [("PATH".into(), "/bin".into()), ("HOME".into(), "/root".into())];
@@ -260,6 +281,21 @@ mod tests {
         assert_eq!(pairs, [("HOME", "/root"), ("KEY", "v"), ("PATH", "/opt")]);
         assert_eq!(program.directory, Path::new("/project"));
         assert_eq!(program.arguments, ["a"]);
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_told_to_whoever_waits_for_it() {
+        let told =
+            |line: &str| heard(line.as_bytes()).map(|said| serde_json::to_value(said).unwrap());
+        let none = |id: Value| {
+            let error = json!({"code": -32603, "message": NO_ANSWER});
+            Some(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+        };
+        assert_eq!(told(r#"{"jsonrpc": "2.0", "id": 3, "error": "broken"}"#), none(json!(3)));
+        assert_eq!(told(r#"{"id": "x", "result": {}}"#), none(json!("x")));
+        assert_eq!(told(r#"{"jsonrpc": "2.0", "id": 3}"#), None);
+        assert_eq!(told(r#"{"result": {}}"#), None);
+        assert_eq!(told("nonsense"), None);
     }
 
     #[test]
