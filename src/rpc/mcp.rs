@@ -53,6 +53,9 @@ pub struct McpConnectResult {
     /// Why it is not connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The last lines of the error output of its program, where it is not connected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stderr: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -99,7 +102,7 @@ impl Call<'_> {
             }
         };
         let connected = self.rpc.pool.mcp().connect(&name, config, owner).await;
-        let View { name, status, tools, error, .. } =
+        let View { name, status, tools, error, stderr, .. } =
             connected.map_err(|error| Code::of_mcp(&error))?;
         if let (Owner::Agent(number), Some(id)) = (owner, &agent_id)
             && self.rpc.pool.at_workplace(number).is_none()
@@ -108,7 +111,10 @@ impl Call<'_> {
             let _ = self.rpc.pool.mcp().disconnect(&name).await;
             return Err(Code::gone(id));
         }
-        Ok(McpConnectResult { connected: status == Status::Connected, name, tools, error })
+        let connected = status == Status::Connected;
+        // One that was only tried is not there any more to be asked.
+        let stderr = if connected { Vec::new() } else { stderr };
+        Ok(McpConnectResult { connected, name, tools, error, stderr })
     }
 
     pub(super) async fn mcp_disconnect(

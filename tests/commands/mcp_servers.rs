@@ -136,3 +136,44 @@ fn a_server_is_named_by_its_url_and_half_a_server_is_none() {
         assert_eq!(refused.code, 2, "{half:?} {refused:?}");
     }
 }
+
+#[test]
+fn a_program_that_ends_at_once_is_told_with_its_last_words() {
+    let server = Serving::start(&[]);
+    let script = "echo no licence >&2; exit 3";
+    let connect = ["mcp", "connect", "odd", "--command", "/bin/sh", "--arg", "-c", "--arg", script];
+    // It was greeted in two ways.
+    let told = "its program ended with code 3\n  no licence\n  no licence\n";
+    assert_eq!(server.rpc(&connect), ran(1, "", told));
+    let listed = server.rpc(&["mcp", "list"]);
+    assert_eq!(listed, ran(0, "there are no MCP servers\n", ""));
+}
+
+#[test]
+fn what_is_known_of_a_server_stands_under_lines_of_its_own() {
+    let scene = Scene::new("echo hello >&2", ":");
+    assert_eq!(scene.connect(&[]), ran(0, "mcp__odd__work\n", ""));
+    let told = "SERVER  TRANSPORT  STATUS     TOOLS  AGENT  ERROR\n\
+                odd     stdio      connected  1\n\
+                tools:\n  mcp__odd__work\n";
+    let status = scene.server.rpc(&["mcp", "status", "odd"]);
+    assert!(status.stdout.starts_with(told), "{status:?}");
+    // Its error output comes on a way of its own.
+    while !scene.server.rpc(&["mcp", "status", "odd"]).stdout.ends_with("error output:\n  hello\n")
+    {
+    }
+    scene.stop();
+}
+
+#[test]
+fn an_answer_that_is_none_ends_its_call_at_once() {
+    let scene = Scene::new(":", ":");
+    let done = r#"'"result":{"content":[{"type":"text","text":"done"}]}'"#;
+    let script = std::fs::read_to_string(&scene.script).unwrap();
+    std::fs::write(&scene.script, script.replace(done, r#"'"error":"broken"'"#)).unwrap();
+    assert_eq!(scene.connect(&[]), ran(0, "mcp__odd__work\n", ""));
+    let sent = scene.server.rpc(&["send", "scout", "call mcp__odd__work {}"]);
+    let told = "The MCP server refused the call (-32603): its answer is none, by the protocol";
+    assert!(sent.stdout.contains(told), "{sent:?}");
+    scene.stop();
+}

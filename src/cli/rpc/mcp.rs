@@ -9,7 +9,7 @@ use crate::cli::connection::Connection;
 use crate::cli::{Failed, output};
 use crate::config::McpServerForm;
 use crate::id::AgentId;
-use crate::rpc::method::{McpConnectParams, McpNameParams, McpServerEntry};
+use crate::rpc::method::{McpConnectParams, McpNameParams, McpServerEntry, McpStatusResult};
 use crate::tool::mcp::Status;
 
 /// Shows and changes which MCP servers the server is connected to
@@ -93,12 +93,7 @@ impl Mcp {
             Act::Status { name } => {
                 let status = client.mcp_status(&McpNameParams { name }).await;
                 let status = connection.answered(status).await?;
-                connection.show(&status, || {
-                    let told = [&status.refused, &status.stderr].into_iter().flatten();
-                    let lines = told.map(|line| output::plain(line));
-                    let table = table(std::slice::from_ref(&status.entry));
-                    std::iter::once(table).chain(lines).collect::<Vec<_>>().join("\n")
-                });
+                connection.show(&status, || whole(&status));
             }
         }
         Ok(())
@@ -122,8 +117,26 @@ impl Connect {
         }
         let why = connected.error.as_deref().unwrap_or("it is not connected");
         output::note(format_args!("{}", output::plain(why)));
+        for line in &connected.stderr {
+            output::note(format_args!("  {}", output::plain(line)));
+        }
         Err(Failed::Silently)
     }
+}
+
+/// All that is known of one, each part under its own line.
+fn whole(status: &McpStatusResult) -> String {
+    let mut lines = vec![table(std::slice::from_ref(&status.entry))];
+    let parts = [
+        ("tools", &status.entry.tools),
+        ("left out", &status.refused),
+        ("error output", &status.stderr),
+    ];
+    for (title, told) in parts.into_iter().filter(|(_, told)| !told.is_empty()) {
+        lines.push(format!("{title}:"));
+        lines.extend(told.iter().map(|line| format!("  {}", output::plain(line))));
+    }
+    lines.join("\n")
 }
 
 fn table(servers: &[McpServerEntry]) -> String {

@@ -60,7 +60,7 @@ pub(super) enum Lost {
     Deaf,
     #[error("it does not speak the protocol as we do: {said}")]
     Unspoken { said: String },
-    #[error("{0}")]
+    #[error("{}{}", .0, allowed(*.0))]
     Unreachable(HttpFault),
     #[error("it answers with HTTP {status}{}", hint(*status))]
     Status { status: u16 },
@@ -367,6 +367,20 @@ fn ended(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("ended with code {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),
+    }
+}
+
+/// What has to be known about an address that may not be reached.
+fn allowed(fault: HttpFault) -> &'static str {
+    match fault {
+        HttpFault::Forbidden => {
+            ": private ones need `network.allow_private`, and those of cloud metadata never may"
+        }
+        HttpFault::Connect
+        | HttpFault::Reset
+        | HttpFault::Stale
+        | HttpFault::Broken
+        | HttpFault::Request => "",
     }
 }
 
