@@ -1,7 +1,7 @@
 //! What `nexus3 doctor` looks at of MCP servers: whether there is a program to start, and whether an
 //! address may be asked. Nothing is started and nobody is asked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::doctor::Finding;
 use crate::config::{Config, McpServer};
@@ -27,14 +27,18 @@ fn of_server(world: &World, config: &Config, (name, server): (&str, &McpServer))
             }
             let given = env.get("PATH").map(|path| path.expose().to_owned());
             let path = given.or_else(|| world.environment.var("PATH")).unwrap_or_default();
-            if is_there(world, command, &path) {
-                return Finding::fine("mcp", format!("{name}: there is a program {command}"));
+            match is_there(world, (command, absolute.map(PathBuf::as_path)), &path) {
+                Some(true) => Finding::fine("mcp", format!("{name}: there is a program {command}")),
+                Some(false) => Finding::wrong(
+                    "mcp",
+                    format!("{name}: there is no program {command}"),
+                    "install it, make it executable, or name it by its path in mcp.json",
+                ),
+                None => Finding::fine(
+                    "mcp",
+                    format!("{name}: {command} is looked for where the server is started"),
+                ),
             }
-            Finding::wrong(
-                "mcp",
-                format!("{name}: there is no program {command}"),
-                "install it, make it executable, or name it by its path in mcp.json",
-            )
         }
         McpServer::Http { url, .. } => {
             let host = url.host().unwrap_or_default();
@@ -51,12 +55,16 @@ fn of_server(world: &World, config: &Config, (name, server): (&str, &McpServer))
     }
 }
 
-fn is_there(world: &World, command: &str, path: &str) -> bool {
-    if command.contains('/') {
-        // A relative one depends on where the server is started.
-        return !command.starts_with('/') || is_program(world, Path::new(command));
+/// Whether there is a program to start; nobody knows of a relative one that runs where the server does.
+fn is_there(world: &World, (command, cwd): (&str, Option<&Path>), path: &str) -> Option<bool> {
+    if !command.contains('/') {
+        return Some(
+            std::env::split_paths(path).any(|place| is_program(world, &place.join(command))),
+        );
     }
-    std::env::split_paths(path).any(|place| is_program(world, &place.join(command)))
+    let command = Path::new(command);
+    let place = if command.is_absolute() { Some(Path::new("/")) } else { cwd };
+    place.map(|place| is_program(world, &place.join(command)))
 }
 
 /// Whether somebody may execute what is there.

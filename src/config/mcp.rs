@@ -10,19 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{HeaderText, Source};
+use super::source::{Position, position};
+use super::words::{self, shown_key};
+use super::{HeaderText, Source, syntax};
 use crate::limits::{MCP_SERVER_NAME_CHARS_MAX, MCP_SERVERS_MAX};
-
-/// `mcp.json`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct McpFile {
-    mcp_servers: BTreeMap<String, McpServerForm>,
-}
 
 /// A server that is started, or one that is reached by a URL.
 #[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an object with a `command` or a `url`")]
 pub struct McpServerForm {
     /// `stdio` or `http`; follows from the rest.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -76,35 +71,58 @@ pub enum McpConfigError {
     Unsupported,
     #[error("there is no transport `{kind}`; there are `stdio` and `http`")]
     Kind { kind: String },
-    #[error("`url` must be an http or https URL with a host")]
+    #[error("`url` must be an http or https URL with a host, and no name or password in it")]
     Url,
     #[error("`{name}` is no header that can be sent")]
     Header { name: String },
     #[error("`{name}` is no variable that can be set")]
     Variable { name: String },
+    #[error("there is no key {}, {hint}", shown_key(key))]
+    Key { key: String, hint: String },
+    #[error(
+        "`type`, `command`, `cwd` and `url` must be strings, `args` a list of them, `env` and `headers` \
+         objects of them"
+    )]
+    Form,
 }
 
 /// What a file offers: its servers in order, each with what is wrong with it.
 pub type Offered = BTreeMap<String, Result<McpServer, McpConfigError>>;
 
-/// Reads a file; `base` is what relative directories in it are relative to. Told without the text, in
-/// which a secret may stand.
+/// Reads a file; `base` is what relative directories in it are relative to. What is wrong with one server
+/// takes no other along. Told without the text, in which a secret may stand.
 pub(super) fn read(source: &Source, base: Option<&Path>) -> Result<Offered, String> {
-    let file: McpFile = serde_json::from_str(&source.text).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        format!(
-            "line {line}, column {column}: it must be {{\"mcpServers\": {{name: {{\"command\": …}} or \
-             {{\"url\": …}}}}}}, with no other keys than the documented ones"
-        )
+    let file = syntax::plain(&source.text).map_err(|(problem, offset)| {
+        let Position { line, column } = position(&source.text, offset);
+        format!("line {line}, column {column}: {problem}")
     })?;
-    if file.mcp_servers.len() > MCP_SERVERS_MAX {
+    let form = "it must be {\"mcpServers\": {name: {\"command\": …} or {\"url\": …}}}";
+    let Value::Object(mut file) = file else { return Err(form.to_owned()) };
+    let servers = file.shift_remove(SERVERS);
+    if let Some(key) = file.keys().next() {
+        return Err(format!("there is no key {}: {form}", shown_key(key)));
+    }
+    let Some(Value::Object(servers)) = servers else { return Err(form.to_owned()) };
+    if servers.len() > MCP_SERVERS_MAX {
         return Err(format!("it names more than {MCP_SERVERS_MAX} servers"));
     }
-    let server = |(name, form): (String, McpServerForm)| {
-        let server = check_name(&name).and_then(|()| McpServer::of(form, base));
+    let server = |(name, entry): (String, Value)| {
+        let server = check_name(&name).and_then(|()| McpServer::of(form_of(entry)?, base));
         (name, server)
     };
-    Ok(file.mcp_servers.into_iter().map(server).collect())
+    Ok(servers.into_iter().map(server).collect())
+}
+
+const SERVERS: &str = "mcpServers";
+const KEYS: [&str; 7] = ["type", "command", "args", "env", "cwd", "url", "headers"];
+
+fn form_of(entry: Value) -> Result<McpServerForm, McpConfigError> {
+    let unknown = entry.as_object().into_iter().flat_map(|entry| entry.keys());
+    if let Some(key) = unknown.into_iter().find(|key| !KEYS.contains(&key.as_str())) {
+        let hint = words::nearest(key, &KEYS, "there are");
+        return Err(McpConfigError::Key { key: key.clone(), hint });
+    }
+    serde_json::from_value(entry).map_err(|_| McpConfigError::Form)
 }
 
 /// Names stand in the names of tools, between `__`, and must be told from them.
@@ -323,6 +341,56 @@ mod tests {
             ),
         ] {
             assert_eq!(server(form.clone()), Err(error), "{form}");
+        }
+    }
+
+    fn file(text: &str) -> Result<Offered, String> {
+        read(&Source { name: "mcp.json".to_owned(), text: text.to_owned() }, None)
+    }
+
+    #[test]
+    fn a_file_may_have_comments_and_one_wrong_server_takes_no_other_along() {
+        let offered = file(
+            r#"{
+                // Ours.
+                "mcpServers": {
+                    "good": {"command": "x"},
+                    "off": {"command": "x", "disabled": true},
+                    "near": {"comand": "x"},
+                    "odd": {"command": "x", "args": "a-secret"},
+                    "none": 5,
+                },
+            }"#,
+        );
+        let mut offered = offered.unwrap();
+        assert_eq!(offered.remove("good"), Some(server(json!({"command": "x"}))));
+        let told =
+            offered.into_iter().map(|(name, server)| (name, server.unwrap_err().to_string()));
+        let all = "there are: type, command, args, env, cwd, url, headers";
+        let form = McpConfigError::Form.to_string();
+        let expected = [
+            ("near", "there is no key comand, did you mean `command`?"),
+            ("none", &form),
+            ("odd", &form),
+            ("off", &format!("there is no key disabled, {all}")),
+        ];
+        let expected = expected.map(|(name, told)| (name.to_owned(), told.to_owned()));
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_told_without_its_text() {
+        let form = "it must be {\"mcpServers\": {name: {\"command\": …} or {\"url\": …}}}";
+        for (text, told) in [
+            ("", "line 1, column 1: the file holds no value"),
+            ("{\n\"mcpServers\": a-secret}", "line 2, column 15: this is no JSON value"),
+            (r#"{"mcpServers": {"a": {}, "a": {}}}"#, "line 1, column 26: a stands there twice"),
+            ("{}", form),
+            ("[]", form),
+            (r#"{"mcpServers": []}"#, form),
+            (r#"{"mcpServers": {}, "inputs": []}"#, &format!("there is no key inputs: {form}")),
+        ] {
+            assert_eq!(file(text), Err(told.to_owned()), "{text}");
         }
     }
 

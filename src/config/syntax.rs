@@ -7,6 +7,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_
 
 use super::problem::Problems;
 use super::tree::{At, Tree};
+use super::words::shown_key;
 
 const JSON: ParseOptions = ParseOptions {
     allow_comments: false,
@@ -21,10 +22,12 @@ const JSON: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+const WITH_COMMENTS: ParseOptions =
+    ParseOptions { allow_comments: true, allow_trailing_commas: true, ..JSON };
+
 /// What a file says. None, with a problem added, where that is nothing.
 pub(super) fn file(source: usize, text: &str, problems: &Problems<'_>) -> Option<Tree> {
-    let options = ParseOptions { allow_comments: true, allow_trailing_commas: true, ..JSON };
-    let parsed = match parse_to_ast(text, &CollectOptions::default(), &options) {
+    let parsed = match parse_to_ast(text, &CollectOptions::default(), &WITH_COMMENTS) {
         Ok(parsed) => parsed.value,
         Err(error) => {
             let (message, hint) = words(&error);
@@ -38,6 +41,15 @@ pub(super) fn file(source: usize, text: &str, problems: &Problems<'_>) -> Option
         problems.add(At { source, offset: 0 }, "the file holds no value".to_owned(), hint);
     }
     parsed.map(|value| Tree::parsed(source, &value))
+}
+
+/// What a file says whose keys no reader of ours knows; what is wrong with it, and where, without its text.
+pub(super) fn plain(text: &str) -> Result<serde_json::Value, (String, usize)> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &WITH_COMMENTS);
+    let parsed = parsed.map_err(|error| (words(&error).0.to_owned(), error.range().start()))?;
+    let value = parsed.value.ok_or_else(|| ("the file holds no value".to_owned(), 0))?;
+    let tree = Tree::parsed(0, &value);
+    tree.plain().map_err(|(key, at)| (format!("{} stands there twice", shown_key(key)), at.offset))
 }
 
 /// What a variable says: JSON, else the text itself.

@@ -96,6 +96,27 @@ impl Tree {
         self.members().find(|(name, _)| *name == key).map(|(_, tree)| tree)
     }
 
+    /// The same without its places, or the first key that stands somewhere a second time.
+    pub(super) fn plain(&self) -> Result<serde_json::Value, (&str, At)> {
+        Ok(match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Flag(flag) => (*flag).into(),
+            Value::Number(number) => serde_json::from_str(number).unwrap_or_default(),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Self::plain).collect::<Result<_, _>>()?,
+            Value::Object(Object { members, twice }) => {
+                if let Some((key, at)) = twice.first() {
+                    return Err((key, *at));
+                }
+                let mut plain = serde_json::Map::new();
+                for (key, tree) in members {
+                    plain.insert(key.clone(), tree.plain()?);
+                }
+                serde_json::Value::Object(plain)
+            }
+        })
+    }
+
     /// The tree as the member of objects around it, the outermost first.
     pub(super) fn below(self, keys: &[String]) -> Self {
         keys.iter().rev().fold(self, |inner, key| {

@@ -138,6 +138,9 @@ fn mcp_servers_without_a_program_or_a_way_are_found() {
         "meta": {"url": "http://169.254.169.254/mcp"},
         "missing": {"command": "surely-no-such-program"},
         "plain": {"command": plain},
+        "relative": {"command": "./there", "cwd": bin},
+        "relative_none": {"command": "./here", "cwd": bin},
+        "relative_to_us": {"command": "./there"},
         "somewhere": {"command": there, "cwd": nowhere},
         "web": {"url": "https://mcp.example/"},
     });
@@ -154,6 +157,9 @@ fn mcp_servers_without_a_program_or_a_way_are_found() {
                 .to_owned()),
             bad("missing: there is no program surely-no-such-program".to_owned()),
             bad(format!("plain: there is no program {}", plain.display())),
+            fine("relative: there is a program ./there".to_owned()),
+            bad("relative_none: there is no program ./here".to_owned()),
+            fine("relative_to_us: ./there is looked for where the server is started".to_owned()),
             bad(format!("somewhere: there is no directory {} to run in", nowhere.display())),
             fine("web: at mcp.example".to_owned()),
         ]
@@ -190,7 +196,8 @@ fn entries_of_mcp_json_that_are_none_are_found_and_show_no_secret() {
     person.write_home("mcp.json", r#"{"mcpServers": {"x": {"comand": "canary-secret"}}}"#);
     let found = wrong(&person);
     let told = format!("{found:?}");
-    assert!(told.contains("mcp.json") && !told.contains("canary-secret"), "{told}");
+    assert!(told.contains("mcp.json") && told.contains("there is no key comand"), "{told}");
+    assert!(!told.contains("canary-secret"), "{told}");
 }
 
 /// A provider that lets in who has the right key, as a person of this key finds it.
