@@ -21,8 +21,8 @@ use crate::hosts::{NOBODY, now};
 use crate::play::observed::{Observation, Observed};
 use crate::play::transcript::Transcript;
 use crate::scenario::{
-    ELSEWHERE, McpError, McpFault, McpProgress, McpServer, McpTakes, McpTold, McpTool, Revision,
-    Transport,
+    ELSEWHERE, McpAsks, McpError, McpFault, McpProgress, McpServer, McpTakes, McpTold, McpTool,
+    Revision, Transport,
 };
 
 /// More than anybody may say in a second without being asked.
@@ -141,6 +141,11 @@ impl Scripted {
             }
             return Vec::new();
         };
+        if method.is_empty() {
+            let told = message.get("error").or_else(|| message.get("result"));
+            self.note(&format!("is told {} as {id}", told.unwrap_or(&Value::Null)));
+            return Vec::new();
+        }
         let result = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
         let error = |code: i64, text: &str| {
             let error = json!({"code": code, "message": text});
@@ -274,6 +279,11 @@ impl Scripted {
 
     fn call(&self, tool: &McpTool, message: &Value, id: &Value) -> Vec<Step> {
         let mut steps = Vec::new();
+        if let Some(McpAsks { method, params }) = &tool.asks {
+            let id = format!("of {}", tool.name);
+            let asked = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            steps.push(Step::Say(asked));
+        }
         let told = told(&tool.progress);
         let pieces = u32::try_from(told.len() + 1).unwrap_or(u32::MAX);
         let pause = match tool.takes {

@@ -142,6 +142,8 @@ pub struct McpTool {
     /// How often it tells how far it is, before it ends, or what it tells.
     #[serde(default)]
     pub progress: McpProgress,
+    /// What it asks us before it answers, and does not wait for.
+    pub asks: Option<McpAsks>,
     /// The text of its result. Default: none.
     pub returns: Option<String>,
     /// How often that text stands there. Default: once.
@@ -204,6 +206,15 @@ pub struct McpTold {
     pub progress: f64,
     pub total: Option<f64>,
     pub message: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpAsks {
+    /// As the protocol calls it, such as `sampling/createMessage`.
+    pub method: String,
+    #[serde(default)]
+    pub params: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -33,8 +33,8 @@ pub use files::{FileSpec, Files};
 pub use first::first;
 pub use matching::{Mismatch, REGEX_PREFIX, matches};
 pub use mcp::{
-    ELSEWHERE, McpError, McpFault, McpMoved, McpProgress, McpServer, McpTakes, McpTold, McpTool,
-    Revision, Transport, host as mcp_host,
+    ELSEWHERE, McpAsks, McpError, McpFault, McpMoved, McpProgress, McpServer, McpTakes, McpTold,
+    McpTool, Revision, Transport, host as mcp_host,
 };
 pub use nexus3::config::Problem;
 pub use schema::schema;
