@@ -158,7 +158,7 @@ impl<'a> Listing<'a> {
 
 /// What a definition takes of every request to a model.
 fn bytes(definition: &ToolDefinition) -> usize {
-    definition.description.len() + definition.parameters.to_string().len()
+    definition.description.len() + definition.parameters.text().len()
 }
 
 /// What is wrong with the name of a tool.
@@ -186,11 +186,15 @@ fn define(name: String, tool: &Tool, config: &McpServer) -> Result<Offer, String
         "description": "Run all tool calls of this message at the same time."
     });
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+    let description = match besides(&mut schema) {
+        Some(more) => format!("{description}\n\nThe arguments must also fit {more}."),
+        None => description.to_owned(),
+    };
     let mut parameters = Value::Object(schema);
     config.hide_in(&mut parameters);
     let definition = ToolDefinition {
         name: name.into(),
-        description: config.hide(description).into(),
+        description: config.hide(&description).into(),
         parameters: parameters.into(),
     };
     if bytes(&definition) > MCP_TOOL_BYTES_MAX {
@@ -198,6 +202,16 @@ fn define(name: String, tool: &Tool, config: &McpServer) -> Result<Offer, String
     }
     let schema = Arc::clone(&tool.input_schema);
     Ok(Offer { tool: tool.name.to_string(), schema, definition })
+}
+
+/// What providers refuse beside the properties, and with it every request that has the tool. It is taken out,
+/// for the description to say.
+fn besides(schema: &mut Map<String, Value>) -> Option<Value> {
+    let taken: Map<String, Value> = ["oneOf", "anyOf", "allOf", "not", "enum"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), schema.shift_remove(key)?)))
+        .collect();
+    (!taken.is_empty()).then_some(Value::Object(taken))
 }
 
 #[cfg(test)]
@@ -247,6 +261,20 @@ mod tests {
         let parameters = &offered.tools[0].definition.parameters;
         assert_eq!(parameters["type"], "object");
         assert_eq!(parameters["properties"][PARALLEL_ARGUMENT]["type"], "boolean");
+    }
+
+    #[test]
+    fn what_providers_refuse_of_a_schema_stands_in_the_description() {
+        let given = json!({"properties": {"a": {}, "b": {}}, "oneOf": [{"required": ["a"]}]});
+        let offered = offered("s", &[tool("t", given.clone())]);
+        let Offer { schema, definition, .. } = &offered.tools[0];
+        assert_eq!(Value::Object(Map::clone(schema)), given);
+        let keys: Vec<_> = definition.parameters.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["properties", "type"]);
+        let told = r#"Does it.
+
+The arguments must also fit {"oneOf":[{"required":["a"]}]}."#;
+        assert_eq!(definition.description.as_ref(), told);
     }
 
     #[test]
