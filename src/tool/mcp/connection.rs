@@ -92,7 +92,10 @@ pub(super) struct Told {
 }
 
 enum State {
-    Connecting,
+    Connecting {
+        /// What went wrong the time before.
+        after: Option<Lost>,
+    },
     Connected(Arc<Session>),
     Failed(Lost),
     Disconnected,
@@ -138,7 +141,7 @@ impl Server {
             stop: CancellationToken::new(),
             instead_of: None,
             told,
-            state: ArcSwap::from_pointee(State::Connecting),
+            state: ArcSwap::from_pointee(State::Connecting { after: None }),
             offered: ArcSwap::default(),
             changed: Notify::new(),
             hurry: Notify::new(),
@@ -149,7 +152,7 @@ impl Server {
 
     pub(super) fn status(&self) -> Status {
         match self.state.load().as_ref() {
-            State::Connecting => Status::Connecting,
+            State::Connecting { .. } => Status::Connecting,
             State::Connected(_) => Status::Connected,
             State::Failed(_) if self.is_hurried.load(Ordering::Acquire) => Status::Connecting,
             State::Failed(_) => Status::Failed,
@@ -176,7 +179,10 @@ impl Server {
     pub(super) fn session(&self) -> Result<Arc<Session>, String> {
         match self.state.load().as_ref() {
             State::Connected(session) => Ok(Arc::clone(session)),
-            State::Connecting => Err("it is not connected yet".to_owned()),
+            State::Connecting { after: None } => Err("it is not connected yet".to_owned()),
+            State::Connecting { after: Some(lost) } => {
+                Err(format!("{}, and it is not connected again yet", self.shown(lost)))
+            }
             State::Failed(lost) => Err(self.shown(lost)),
             State::Disconnected => Err("it was disconnected".to_owned()),
         }
@@ -193,8 +199,8 @@ impl Server {
         let offered = self.offered.load();
         let status = self.status();
         let error = match self.state.load().as_ref() {
-            State::Failed(lost) => Some(self.shown(lost)),
-            State::Connecting | State::Connected(_) | State::Disconnected => None,
+            State::Failed(lost) | State::Connecting { after: Some(lost) } => Some(self.shown(lost)),
+            State::Connecting { after: None } | State::Connected(_) | State::Disconnected => None,
         };
         View {
             name: self.name.clone(),
@@ -233,7 +239,7 @@ impl Server {
                     return Ok(Arc::clone(session));
                 }
                 State::Disconnected => return Err("it was disconnected".to_owned()),
-                State::Connected(_) | State::Connecting | State::Failed(_) => {}
+                State::Connected(_) | State::Connecting { .. } | State::Failed(_) => {}
             }
             changed.await;
         }
@@ -305,7 +311,12 @@ pub(super) async fn supervise(server: Arc<Server>, ground: Arc<Ground>) {
     let mut failures = 0;
     let mut opening = Opening::Newest;
     while !server.stop.is_cancelled() {
-        server.set(State::Connecting);
+        let after = match server.state.load().as_ref() {
+            State::Failed(lost) => Some(lost.clone()),
+            State::Connecting { after } => after.clone(),
+            State::Connected(_) | State::Disconnected => None,
+        };
+        server.set(State::Connecting { after });
         let began = Instant::now();
         if let Some(ear) = server.ear() {
             ear.begins(&server.name, &server.config, server.origin);
