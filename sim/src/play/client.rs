@@ -2,6 +2,7 @@
 //! client library, and tells how each went. Its event streams are played by `streams`.
 
 mod raw;
+mod tapped;
 mod typing;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,5 @@
-//! The server's way out to its models, watched: when an exchange begins for an agent, and when it is
-//! over. What goes through it is neither changed nor delayed.
+//! The server's way out to its models, watched: when an exchange begins for an agent, when it is over, and
+//! whether words came of it. What goes through it is neither changed nor delayed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use futures_util::Stream;
 use http::Request;
 use nexus3::provider::script::AGENT_HEADER;
 use nexus3::world::{BoxFuture, Http, HttpBody, HttpError, HttpResponse, HttpTerms};
+use serde_json::Value;
 
-use super::observed::{Observation, Observed, Question};
+use super::observed::{Observation, Observed, Question, Said};
 use super::story::Happening;
 use super::transcript::Transcript;
 use crate::hosts::now;
@@ -48,7 +49,7 @@ impl Http for Watched {
             let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
             let exchange = agent.map(|agent| Exchange::begin(agent, request.body(), self));
             let response = self.inner.send(request).await?;
-            let body = Box::pin(Answer { body: response.body, _exchange: exchange });
+            let body = Box::pin(Answer { body: response.body, exchange });
             Ok(HttpResponse { body, ..response })
         })
     }
@@ -59,6 +60,9 @@ struct Exchange {
     agent: String,
     observed: Observed,
     transcript: Transcript,
+    said: Said,
+    /// The end of the answer that is no whole record yet; nothing once words were found.
+    record: Vec<u8>,
 }
 
 impl Exchange {
@@ -68,28 +72,58 @@ impl Exchange {
         let question = Question { server_start: *server_start, agent: agent.clone(), body };
         observed.add(Observation::AskBegan(question));
         transcript.happened(now(), SERVER, || Happening::AskBegan { agent: agent.clone() });
-        Self { agent, observed: observed.clone(), transcript: transcript.clone() }
+        let (observed, transcript) = (observed.clone(), transcript.clone());
+        Self { agent, observed, transcript, said: Said::Nothing, record: Vec::new() }
     }
+
+    /// Hears a piece of the answer. Records end with an empty line.
+    fn hear(&mut self, piece: &[u8]) {
+        for byte in piece.iter().filter(|byte| **byte != b'\r') {
+            if self.said == Said::Words {
+                return;
+            }
+            self.record.push(*byte);
+            if self.record.ends_with(b"\n\n") {
+                let record = std::mem::take(&mut self.record);
+                let mut data = record.split(|byte| *byte == b'\n');
+                if data.any(|line| line.strip_prefix(b"data:").is_some_and(has_words)) {
+                    self.said = Said::Words;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a record of either wire has text for a reader.
+fn has_words(data: &[u8]) -> bool {
+    let Ok(data) = serde_json::from_slice::<Value>(data) else { return false };
+    let texts = [&data["choices"][0]["delta"]["content"], &data["delta"]["text"]];
+    texts.iter().any(|text| text.as_str().is_some_and(|text| !text.trim().is_empty()))
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
         let agent = || self.agent.clone();
-        self.observed.add(Observation::AskEnded { agent: agent() });
+        let said = self.said;
+        self.observed.add(Observation::AskEnded { agent: agent(), said });
         self.transcript.happened(now(), SERVER, || Happening::AskEnded { agent: agent() });
     }
 }
 
 struct Answer {
     body: HttpBody,
-    _exchange: Option<Exchange>,
+    exchange: Option<Exchange>,
 }
 
 impl Stream for Answer {
     type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.body.as_mut().poll_next(cx)
+        let polled = self.body.as_mut().poll_next(cx);
+        if let (Poll::Ready(Some(Ok(piece))), Some(exchange)) = (&polled, &mut self.exchange) {
+            exchange.hear(piece);
+        }
+        polled
     }
 }
 
@@ -126,8 +160,30 @@ mod tests {
         assert_eq!((question.agent.as_str(), question.server_start), ("scout", 3));
         drop(response);
         let taken = observed.take();
-        assert!(matches!(taken.as_slice(), [Observation::AskEnded { agent }] if agent == "scout"));
+        let [Observation::AskEnded { agent, said }] = taken.as_slice() else { panic!("{taken:?}") };
+        assert_eq!((agent.as_str(), *said), ("scout", Said::Nothing));
         drop(http.send(request()));
         assert!(observed.take().is_empty(), "what was never sent is no exchange");
+    }
+
+    #[test]
+    fn words_count_once_their_record_is_whole() {
+        let said = |pieces: &[&str]| {
+            let watched =
+                Watched::new(Arc::new(Empty), 1, Observed::default(), Transcript::default());
+            let mut exchange = Exchange::begin("scout", &Bytes::new(), &watched);
+            for piece in pieces {
+                exchange.hear(piece.as_bytes());
+            }
+            exchange.said
+        };
+        let chat = r#"data: {"choices":[{"delta":{"content":"One"}}]}"#;
+        assert_eq!(said(&[chat, "\r\n", "\r\n"]), Said::Words);
+        assert_eq!(said(&[chat, "\n"]), Said::Nothing);
+        let empty = r#"data: {"choices":[{"delta":{"content":"","role":"assistant"}}]}"#;
+        assert_eq!(said(&[empty, "\n\n"]), Said::Nothing);
+        let block =
+            r#"data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}"#;
+        assert_eq!(said(&["event: content_block_delta\n", block, "\n\n"]), Said::Words);
     }
 }

@@ -22,6 +22,7 @@ pub enum Observation {
     /// The answer has ended, or nobody waits for it any more.
     AskEnded {
         agent: String,
+        said: Said,
     },
     /// A model request as it arrived.
     Asked(Request),
@@ -50,6 +51,20 @@ pub enum Observation {
     McpCalled {
         tool: String,
     },
+    /// Somebody at a terminal answered a confirmation.
+    Decided {
+        /// Whose it was, as the terminal says.
+        agent: String,
+        confirm_id: String,
+    },
+}
+
+/// What a server got of an answer before that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Text that it can have handed on.
+    Words,
+    Nothing,
 }
 
 /// Which stream of whom.

@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::tapped::Tapped;
 use super::{Client, Done, Elapsed, Job};
 use crate::disk::{Disk, Item};
 use crate::machine::{Acting, HOME, Machine, PROJECT, Raised, VirtualClock};
@@ -78,7 +79,9 @@ impl Client {
         streams: &mut JoinSet<()>,
     ) {
         if let Some(agent) = typing.agent.as_deref().and_then(|id| AgentId::parse(id).ok()) {
-            let client = NexusClient::new(Arc::clone(&self.net), job.server, job.token.clone());
+            let (inner, observed) = (Arc::clone(&self.net), self.observed.clone());
+            let net = Arc::new(Tapped { inner, observed });
+            let client = NexusClient::new(net, job.server, job.token.clone());
             let (opened, sits) = Booth::open(world, self.seat(), client, agent);
             streams.spawn(sits);
             *booth = Some(opened);

@@ -79,7 +79,8 @@ impl Check for Events {
             | Observation::Answered(_)
             | Observation::Touched { .. }
             | Observation::Started(_)
-            | Observation::McpCalled { .. } => Vec::new(),
+            | Observation::McpCalled { .. }
+            | Observation::Decided { .. } => Vec::new(),
         }
     }
 

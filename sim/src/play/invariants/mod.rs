@@ -9,6 +9,7 @@ mod bounds; // nothing is left, and no limit is exceeded
 mod ceiling; // nobody beyond what is theirs
 mod confirmations; // one decision for each question
 mod conversation; // a model request as messages
+mod decided; // answers go to whoever asked
 mod durable; // what was told stays
 mod events; // streams tell everything once
 mod handoffs; // nobody works for nobody
@@ -19,6 +20,7 @@ mod programs; // what a program may reach
 mod pairs; // each tool call with its result
 mod promises; // what a server can promise
 mod reference; // a simple model of the pool
+mod repeats; // no answer asked for again
 mod schema; // answers and events as published
 mod sessions; // what was saved and loaded
 mod sound; // what the database alone must keep
@@ -132,6 +134,7 @@ impl Invariants {
             Box::new(answers::Answers::new(scenario)),
             Box::new(order::Order::default()),
             Box::new(once::Once::default()),
+            Box::new(repeats::Repeats::default()),
             Box::new(durable::Durable::new(scenario)),
             Box::new(reference::Reference::new(scenario)),
             Box::new(events::Events::new(scenario)),
@@ -143,6 +146,7 @@ impl Invariants {
             Box::new(confirmations::NothingPending),
             Box::new(confirmations::OneWinner),
             Box::new(confirmations::StaysDecided),
+            Box::new(decided::Decided::default()),
             Box::new(targets::Targets::new(scenario)),
             Box::new(schema::Schema),
         ];

@@ -35,7 +35,7 @@ impl Check for Order {
                     return vec![format!("{agent}: it asks a model while another answers it")];
                 }
             }
-            Observation::AskEnded { agent } => {
+            Observation::AskEnded { agent, .. } => {
                 let open = self.open.get_mut(agent).expect("an exchange ends after it has begun");
                 *open -= 1;
             }
@@ -50,7 +50,8 @@ impl Check for Order {
             | Observation::StreamEnded { .. }
             | Observation::Touched { .. }
             | Observation::Started(_)
-            | Observation::McpCalled { .. } => {}
+            | Observation::McpCalled { .. }
+            | Observation::Decided { .. } => {}
         }
         Vec::new()
     }
@@ -156,6 +157,7 @@ mod tests {
 
     use super::super::seen_tests::{Run, asked, ended, kept, queued, sending, started, survey};
     use super::*;
+    use crate::play::observed::Said;
 
     fn user(content: &str) -> serde_json::Value {
         json!({"role": "user", "content": content})
@@ -219,7 +221,8 @@ mod tests {
             let agent = agent.to_owned();
             Observation::AskBegan(Question { agent, ..Question::default() })
         };
-        let ended = Observation::AskEnded { agent: "scout".to_owned() };
+        let (agent, said) = ("scout".to_owned(), Said::Nothing);
+        let ended = Observation::AskEnded { agent, said };
         assert_eq!(order.on(&began("scout"), &run.seen()), Vec::<String>::new());
         assert_eq!(order.on(&began("other"), &run.seen()), Vec::<String>::new());
         let found = ["scout: it asks a model while another answers it"];

@@ -42,26 +42,10 @@ pub struct Window {
 
 impl Window {
     pub fn new(scenario: &Scenario) -> Self {
-        let config = scenario.config_json("");
-        let providers = config["providers"].as_object().into_iter().flatten();
-        let providers: Vec<&Value> = providers.map(|(_, provider)| provider).collect();
-        let named = |key: &str| -> BTreeSet<&str> {
-            providers.iter().filter_map(|provider| provider[key].as_str()).collect()
-        };
-        let variables = named("api_key_env");
-        let is_secret = |name: &str| {
-            variables.contains(name) || SECRET_NAMES.iter().any(|end| name.ends_with(end))
-        };
-        let values = scenario.env.iter().filter(|(name, _)| is_secret(name));
-        let mut given: Vec<String> = values.map(|(_, value)| value.clone()).collect();
-        for path in named("api_key_file") {
-            let content = scenario.files.get(Path::new(path)).and_then(FileSpec::content);
-            let content = content.and_then(|content| String::from_utf8(content).ok());
-            given.extend(content.map(|content| content.trim().to_owned()));
-        }
-        given.retain(|secret| secret.len() >= SECRET_BYTES_MIN);
+        let given = given(scenario);
         let put = put(scenario, &given);
-        Self { budgets: Budgets::new(&config), given, put, ..Self::default() }
+        let budgets = Budgets::new(&scenario.config_json(""));
+        Self { budgets, given, put, ..Self::default() }
     }
 
     /// Everything that must not be found, tokens last.
@@ -142,7 +126,8 @@ impl Check for Window {
             | Observation::StreamEnded { .. }
             | Observation::Touched { .. }
             | Observation::Started(_)
-            | Observation::McpCalled { .. } => Vec::new(),
+            | Observation::McpCalled { .. }
+            | Observation::Decided { .. } => Vec::new(),
         }
     }
 
@@ -161,6 +146,28 @@ impl Check for Window {
         (self.lines, self.logged, self.operations) = (0, 0, None);
         self.after_step(seen)
     }
+}
+
+/// The keys and canaries of a scenario.
+pub fn given(scenario: &Scenario) -> Vec<String> {
+    let config = scenario.config_json("");
+    let providers = config["providers"].as_object().into_iter().flatten();
+    let providers: Vec<&Value> = providers.map(|(_, provider)| provider).collect();
+    let named = |key: &str| -> BTreeSet<&str> {
+        providers.iter().filter_map(|provider| provider[key].as_str()).collect()
+    };
+    let variables = named("api_key_env");
+    let is_secret =
+        |name: &str| variables.contains(name) || SECRET_NAMES.iter().any(|end| name.ends_with(end));
+    let values = scenario.env.iter().filter(|(name, _)| is_secret(name));
+    let mut given: Vec<String> = values.map(|(_, value)| value.clone()).collect();
+    for path in named("api_key_file") {
+        let content = scenario.files.get(Path::new(path)).and_then(FileSpec::content);
+        let content = content.and_then(|content| String::from_utf8(content).ok());
+        given.extend(content.map(|content| content.trim().to_owned()));
+    }
+    given.retain(|secret| secret.len() >= SECRET_BYTES_MIN);
+    given
 }
 
 fn tokens(seen: &Seen<'_>) -> Vec<String> {
@@ -206,7 +213,8 @@ fn holds_any(bytes: &[u8], secrets: &[String]) -> bool {
     !held(bytes, secrets).is_empty()
 }
 
-fn held(bytes: &[u8], secrets: &[String]) -> Vec<String> {
+/// Those that stand in bytes.
+pub fn held(bytes: &[u8], secrets: &[String]) -> Vec<String> {
     let stands = |secret: &&String| memmem::find(bytes, secret.as_bytes()).is_some();
     secrets.iter().filter(stands).cloned().collect()
 }
