@@ -12,6 +12,7 @@ use nexus3::message::Message;
 use nexus3::rpc::code::Code;
 use serde_json::{Map, Value};
 
+use super::spans::spans;
 use crate::machine::EPOCH;
 use crate::play::director::{Made, Sending, Told};
 use crate::play::kept::{Kept, KeptEvent};
@@ -59,58 +60,39 @@ pub struct Handoff {
     method: &'static str,
     /// `None` where they are not known to their end.
     params: Option<Map<String, Value>>,
-    at: Duration,
+    pub at: Duration,
 }
 
 #[derive(Clone, Debug)]
 pub struct Over {
+    pub seq: Seq,
     pub at: Duration,
+    /// A server that was started again has ended it.
+    pub is_cut: bool,
     answer: Option<Result<Value, ErrorObject>>,
 }
 
 impl Among {
     pub fn of(kept: &Kept) -> Self {
-        let mut among = Self::default();
-        let mut open: BTreeMap<(String, String, String), usize> = BTreeMap::new();
-        for kept_event in &kept.events {
-            let Some(event) = &kept_event.event else { continue };
-            let request = kept_event.text("request_id");
-            let key = |tool: &str| (kept_event.agent.clone(), request.to_owned(), tool.to_owned());
-            match &event.what {
-                What::ToolStarted { tool_id, name, params } => {
-                    let Some((_, method)) = METHODS.iter().find(|(tool, _)| tool == name) else {
-                        continue;
-                    };
-                    open.insert(key(tool_id), among.handoffs.len());
-                    among.handoffs.push(Handoff {
-                        from: kept_event.agent.clone(),
-                        request: request.to_owned(),
-                        started: kept_event.seq,
-                        ended: None,
-                        method,
-                        params: arguments(kept, tool_id, params),
-                        at: at(kept_event),
-                    });
-                }
-                What::ToolCompleted { tool_id, output, error, .. } => {
-                    if let Some(place) = open.remove(&key(tool_id)) {
-                        let answer = answer(output, error.as_deref());
-                        among.handoffs[place].ended = Some(Over { at: at(kept_event), answer });
-                    }
-                }
-                what if what.is_terminal() => {
-                    let is_of_turn = |key: &(String, String, String)| {
-                        key.0 == kept_event.agent && key.1 == request
-                    };
-                    for (_, place) in open.extract_if(.., |key, _| is_of_turn(key)) {
-                        let over = Over { at: at(kept_event), answer: None };
-                        among.handoffs[place].ended = Some(over);
-                    }
-                }
-                _ => {}
-            }
-        }
-        among
+        let handoffs = spans(kept).into_iter().filter_map(|span| {
+            let (_, method) = METHODS.iter().find(|(tool, _)| *tool == span.name)?;
+            let ended = span.ended.map(|event| Over {
+                seq: event.seq,
+                at: at(event),
+                is_cut: span.is_cut(),
+                answer: answer(event),
+            });
+            Some(Handoff {
+                from: span.started.agent.clone(),
+                request: span.started.text("request_id").to_owned(),
+                started: span.started.seq,
+                ended,
+                method,
+                params: arguments(kept, span.tool_id, span.params),
+                at: at(span.started),
+            })
+        });
+        Self { handoffs: handoffs.collect() }
     }
 
     /// As calls of clients. By a clock that jumped nobody can tell when they were made, beside those
@@ -215,12 +197,17 @@ fn arguments(kept: &Kept, tool: &str, shown: &str) -> Option<Map<String, Value>>
     calls.find(|call| call.id == tool)?.arguments.as_object().cloned()
 }
 
-/// What a tool gave; `None` where that is not known.
-fn answer(output: &str, error: Option<&str>) -> Option<Result<Value, ErrorObject>> {
-    match error {
-        None => serde_json::from_str(output).ok().map(Ok),
-        Some(error) if UNSURE.iter().any(|words| error.contains(words)) => None,
-        Some(error) => Some(Err(ErrorObject::new(Code::Forbidden, error))),
+/// What a tool gave that ended with this event; `None` where that is not known.
+fn answer(ended: &KeptEvent) -> Option<Result<Value, ErrorObject>> {
+    match &ended.event.as_ref()?.what {
+        What::ToolCompleted { output, error: None, .. } => {
+            serde_json::from_str(output).ok().map(Ok)
+        }
+        What::ToolCompleted { error: Some(error), .. } => {
+            let is_known = !UNSURE.iter().any(|words| error.contains(words));
+            is_known.then(|| Err(ErrorObject::new(Code::Forbidden, error.as_str())))
+        }
+        _ => None,
     }
 }
 

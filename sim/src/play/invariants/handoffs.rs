@@ -13,7 +13,7 @@ use crate::scenario::{Fault, FaultKind, Scenario};
 
 /// How long it may take until a turn is cancelled that nobody waits for: as long as an agent that is
 /// destroyed waits for its own, and a little.
-const LATE: Duration = Duration::from_secs(6);
+pub const LATE: Duration = Duration::from_secs(6);
 
 #[derive(Debug)]
 pub struct Handoffs {
@@ -22,7 +22,7 @@ pub struct Handoffs {
 
 /// Whether the times of events say when something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timing {
+pub enum Timing {
     Known,
     /// The clock jumps, or the disk takes what happened when it likes.
     Unknown,
@@ -30,6 +30,12 @@ enum Timing {
 
 impl Handoffs {
     pub fn new(scenario: &Scenario) -> Self {
+        Self { timing: Timing::of(scenario) }
+    }
+}
+
+impl Timing {
+    pub fn of(scenario: &Scenario) -> Self {
         let disturbs = |fault: &Fault| match fault.kind {
             FaultKind::DiskFull
             | FaultKind::IoError
@@ -45,8 +51,7 @@ impl Handoffs {
             | FaultKind::Delay { .. }
             | FaultKind::Files(_) => false,
         };
-        let disturbed = scenario.faults.iter().any(disturbs);
-        Self { timing: if disturbed { Timing::Unknown } else { Timing::Known } }
+        if scenario.faults.iter().any(disturbs) { Self::Unknown } else { Self::Known }
     }
 }
 
@@ -106,30 +111,12 @@ fn at(kept: &Kept, seq: Seq) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use jiff::{SignedDuration, Timestamp};
-    use nexus3::event::Event;
-    use nexus3::id::{AgentId, RequestId};
+    use nexus3::id::AgentId;
     use nexus3::message::ToolCall;
     use serde_json::json;
 
-    use super::super::seen_tests::{cancelled, ended, queued};
+    use super::super::seen_tests::{cancelled, ended, kept_at, queued};
     use super::*;
-    use crate::machine::EPOCH;
-    use crate::play::kept::KeptEvent;
-
-    fn kept(events: Vec<(u64, &str, &str, What)>) -> Kept {
-        let all = events.into_iter().zip(1..).map(|((second, agent, request, what), seq)| {
-            let at = Timestamp::constant(EPOCH, 0);
-            let at = at + SignedDuration::from_secs(i64::try_from(second).unwrap());
-            let event = Event::new(&AgentId::parse(agent).unwrap(), at, what);
-            let event = event.of(&RequestId::parse(request).unwrap());
-            let event = Event { seq: Some(seq), ..event };
-            let json = serde_json::to_value(&event).unwrap();
-            let (agent, name) = (agent.to_owned(), event.what.name().to_owned());
-            KeptEvent { seq, agent, name, json, event: Some(event) }
-        });
-        Kept { events: all.collect(), ..Kept::default() }
-    }
 
     #[test]
     fn a_turn_ends_with_the_turn_that_waits_for_it() {
@@ -141,7 +128,7 @@ mod tests {
             source_agent_id: Some(AgentId::parse("boss").unwrap()),
         };
         let run = |end: u64| {
-            overdue(&kept(vec![
+            overdue(&kept_at(vec![
                 (0, "boss", "r1", What::tool_started(&call)),
                 (1, "w1", "x", queued()),
                 (1, "w1", "x", started.clone()),

@@ -10,6 +10,7 @@ mod ceiling; // nobody beyond what is theirs
 mod confirmations; // one decision for each question
 mod conversation; // a model request as messages
 mod decided; // answers go to whoever asked
+mod demoted; // less than before ends what needs more
 mod durable; // what was told stays
 mod events; // streams tell everything once
 mod handoffs; // nobody works for nobody
@@ -24,8 +25,10 @@ mod repeats; // no answer asked for again
 mod schema; // answers and events as published
 mod sessions; // what was saved and loaded
 mod sound; // what the database alone must keep
+mod spans; // tool calls from start to end
 mod targets; // nobody asks what is not its to ask
 mod told; // what clients asked for and were told
+mod waiting; // nobody waits for ever
 mod window; // no request too long, no secret anywhere
 
 use std::collections::BTreeSet;
@@ -142,6 +145,8 @@ impl Invariants {
             Box::new(window::Window::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(handoffs::Handoffs::new(scenario)),
+            Box::new(waiting::Waiting::new(scenario)),
+            Box::new(demoted::Demoted::new(scenario)),
             Box::new(confirmations::DecidedOnce),
             Box::new(confirmations::NothingPending),
             Box::new(confirmations::OneWinner),

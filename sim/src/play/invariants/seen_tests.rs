@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nexus3::event::{Ended, Event, What};
 use nexus3::id::{AgentId, RequestId};
 use nexus3::message::Usage;
@@ -20,6 +20,7 @@ use super::super::server::ProcessState;
 use super::super::transcript::Transcript;
 use super::Seen;
 use crate::disk::Disk;
+use crate::machine::EPOCH;
 use crate::play::kept::{Kept, KeptEvent};
 use crate::scenario::{Call, Token};
 
@@ -150,6 +151,20 @@ pub fn kept(events: &[(&str, What)]) -> Kept {
         KeptEvent { seq, agent, name, json, event: Some(event) }
     });
     Kept { events: events.collect(), ..Kept::default() }
+}
+
+/// Kept events by their second, agent and request, which may be empty.
+pub fn kept_at(events: Vec<(u64, &str, &str, What)>) -> Kept {
+    let all = events.into_iter().zip(1..).map(|((second, agent, request, what), seq)| {
+        let at = Timestamp::constant(EPOCH, 0);
+        let at = at + SignedDuration::from_secs(i64::try_from(second).unwrap());
+        let event = Event::new(&AgentId::parse(agent).unwrap(), at, what);
+        let event = Event { seq: Some(seq), request_id: RequestId::parse(request).ok(), ..event };
+        let json = serde_json::to_value(&event).unwrap();
+        let (agent, name) = (agent.to_owned(), event.what.name().to_owned());
+        KeptEvent { seq, agent, name, json, event: Some(event) }
+    });
+    Kept { events: all.collect(), ..Kept::default() }
 }
 
 /// An event of the agent `scout`.
