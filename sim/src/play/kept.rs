@@ -30,6 +30,8 @@ pub struct Kept {
     /// Calls that are on record as started.
     pub tool_calls: Vec<KeptCall>,
     pub confirmations: Vec<KeptConfirmation>,
+    /// How many turns are charged to agents that have limits, or stand below some.
+    pub turns_charged: BTreeMap<i64, u64>,
     /// Up to which event those of an agent were forgotten.
     pub forgotten: BTreeMap<String, Seq>,
 }
@@ -38,6 +40,7 @@ pub struct Kept {
 pub struct KeptAgent {
     pub number: i64,
     pub id: String,
+    pub parent: Option<String>,
     pub status: String,
     pub messages: Vec<Message>,
 }
@@ -197,6 +200,9 @@ impl Kept {
                     Ok(KeptConfirmation { id, agent, request, status: row.get(3)? })
                 },
             )?,
+            turns_charged: all(connection, "SELECT agent, turns FROM budgets", |row| {
+                Ok((row.get(0)?, seq(row, 1)?))
+            })?,
             forgotten,
         })
     }
@@ -291,10 +297,10 @@ fn copy(disk: &Disk, database: &Path) -> Option<Disk> {
 }
 
 fn agents(connection: &Connection) -> rusqlite::Result<Vec<KeptAgent>> {
-    let sql = "SELECT number, id, session_status FROM agents ORDER BY number";
+    let sql = "SELECT number, id, parent, session_status FROM agents ORDER BY number";
     let mut agents: Vec<KeptAgent> = all(connection, sql, |row| {
-        let (number, id, status) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(KeptAgent { number, id, status, messages: Vec::new() })
+        let (number, id, parent, status) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        Ok(KeptAgent { number, id, parent, status, messages: Vec::new() })
     })?;
     let sql = "SELECT agent, message FROM messages ORDER BY agent, place";
     let messages: Vec<(i64, Message)> =

@@ -57,6 +57,7 @@ fn kept(turns: &[&str]) -> Kept {
     let agent = KeptAgent {
         number: 1,
         id: "scout".to_owned(),
+        parent: None,
         status: "active".to_owned(),
         messages: messages.collect(),
     };

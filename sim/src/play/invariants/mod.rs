@@ -13,6 +13,7 @@ mod decided; // answers go to whoever asked
 mod demoted; // less than before ends what needs more
 mod durable; // what was told stays
 mod events; // streams tell everything once
+mod families; // who was made below whom
 mod handoffs; // nobody works for nobody
 mod journal; // kept events as turns
 mod once; // no effect twice
@@ -24,6 +25,7 @@ mod reference; // a simple model of the pool
 mod repeats; // no answer asked for again
 mod schema; // answers and events as published
 mod sessions; // what was saved and loaded
+mod shares; // no family has more than it was given
 mod sound; // what the database alone must keep
 mod spans; // tool calls from start to end
 mod targets; // nobody asks what is not its to ask
@@ -146,6 +148,7 @@ impl Invariants {
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(handoffs::Handoffs::new(scenario)),
             Box::new(waiting::Waiting::new(scenario)),
+            Box::new(shares::Shares::new(scenario)),
             Box::new(demoted::Demoted::new(scenario)),
             Box::new(confirmations::DecidedOnce),
             Box::new(confirmations::NothingPending),

@@ -11,6 +11,9 @@ use nexus3::limits::REQUESTS_KEPT_MAX;
 use nexus3::message::Message;
 use nexus3::rpc::method::AgentEntry;
 
+use super::among::{Among, HostClock};
+use super::families::Families;
+use super::told::Told;
 use super::{Check, End, Invariant, Seen};
 use crate::play::checker::Survey;
 use crate::play::kept::Kept;
@@ -228,7 +231,23 @@ impl Pool {
             let (has, says) = if recorded.contains(id) { ("", "not ") } else { ("not ", "") };
             format!("{id} is {has}on record, and its events say that it is {says}there")
         });
-        told.collect()
+        told.chain(self.misplaced(kept, unclear)).collect()
+    }
+
+    /// Agents that are on record below another one than their events say.
+    fn misplaced(&self, kept: &Kept, unclear: &BTreeSet<&str>) -> Vec<String> {
+        let is_clear = |id: &str| !is_temporary(id) && !unclear.contains(id);
+        let recorded = kept.agents.iter().filter(|it| it.exists() && is_clear(&it.id));
+        let misplaced = recorded.filter_map(|recorded| {
+            let agent = self.there(&recorded.id)?;
+            let parent = recorded.parent.as_deref().filter(|parent| !unclear.contains(parent))?;
+            let expected = agent.parent.as_deref().filter(|parent| self.there(parent).is_some());
+            let id = &recorded.id;
+            (expected != Some(parent)).then(|| {
+                format!("{id} is on record below {parent}, and its events say below {expected:?}")
+            })
+        });
+        misplaced.collect()
     }
 }
 
@@ -287,7 +306,7 @@ impl Check for Reference {
         Invariant::Durable
     }
 
-    fn at_rest(&mut self, kept: &Kept, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
+    fn at_rest(&mut self, kept: &Kept, seen: &Seen<'_>, end: &End<'_>) -> Vec<String> {
         let mut unclear = unclear(kept);
         let is_known = |id: &&str| kept.events.iter().any(|event| event.agent == *id);
         let earlier = self.earlier.iter().map(String::as_str);
@@ -302,6 +321,12 @@ impl Check for Reference {
             }
         }
         found.extend(pool.differs_from_record(kept, &unclear));
+        if kept.forgotten.is_empty() {
+            let by_agents = Among::of(kept);
+            let calls = [seen.calls, &by_agents.calls(HostClock::Steady)].concat();
+            let told = Told { calls: &calls, raw: seen.raw, server_start: seen.server_start };
+            found.extend(Families::of(kept).left_behind(&told));
+        }
         if let Some(survey) = end.survey {
             found.extend(pool.differs(survey, &unclear));
             found.extend(pool.open());

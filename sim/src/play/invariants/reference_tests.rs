@@ -7,7 +7,7 @@ use nexus3::event::Ended;
 use nexus3::id::RequestId;
 use serde_json::json;
 
-use super::super::seen_tests::{Run, survey};
+use super::super::seen_tests::{Run, kept_at, survey};
 use super::*;
 use crate::play::kept::{KeptAgent, KeptEvent};
 
@@ -123,4 +123,27 @@ fn a_server_that_says_otherwise_is_seen() {
         "the model of the pool: r2 of scout has not ended",
     ];
     assert_eq!(Reference::default().at_rest(&kept, &run.seen(), &end), found);
+}
+
+#[test]
+fn an_agent_is_on_record_below_its_parent() {
+    let below = |parent: &str| {
+        let [boss, child] = ["boss", "child"].map(|id| AgentId::parse(id).unwrap());
+        let created = |parent_agent_id| What::AgentCreated { parent_agent_id };
+        let kept = kept_at(vec![
+            (0, boss.as_str(), "", created(None)),
+            (0, child.as_str(), "", created(Some(boss.clone()))),
+        ]);
+        let agent = |id: &AgentId, parent: Option<&str>| {
+            let (id, parent) = (id.to_string(), parent.map(str::to_owned));
+            KeptAgent { id, parent, status: "dormant".to_owned(), ..KeptAgent::default() }
+        };
+        let agents = vec![agent(&boss, None), agent(&child, Some(parent))];
+        let end = End { survey: None, left_behind: None };
+        Reference::default().at_rest(&Kept { agents, ..kept }, &Run::default().seen(), &end)
+    };
+    assert_eq!(below("boss"), Vec::<String>::new());
+    let found = "the model of the pool: child is on record below .1, and its events say below \
+                 Some(\"boss\")";
+    assert_eq!(below(".1"), [found]);
 }

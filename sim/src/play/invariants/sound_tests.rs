@@ -19,6 +19,7 @@ fn kept() -> Kept {
     let agent = KeptAgent {
         number: 1,
         id: "scout".to_owned(),
+        parent: None,
         status: "active".to_owned(),
         messages: Vec::new(),
     };
