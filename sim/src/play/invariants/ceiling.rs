@@ -383,10 +383,17 @@ impl Check for Ceiling {
         if is_open { Vec::new() } else { vec![told(*kind, path)] }
     }
 
-    fn at_end(&mut self, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
+    fn at_end(&mut self, seen: &Seen<'_>, end: &End<'_>) -> Vec<String> {
         let agents = end.survey.map(|survey| survey.agents.as_slice()).unwrap_or_default();
         let mut found = Vec::new();
+        self.look(seen);
         for child in agents {
+            // What stood above one that has no parent any more is on record.
+            let grant = self.grants.iter().find(|grant| grant.id == child.agent_id.as_str());
+            let above = grant.and_then(|grant| grant.recipe["ceiling"]["level"].as_str());
+            if above.is_some_and(|above| rank(child.permission_level.name()) > below(rank(above))) {
+                found.push(format!("{}: it is not below its ceiling", child.agent_id));
+            }
             let parent =
                 agents.iter().find(|it| Some(&it.agent_id) == child.parent_agent_id.as_ref());
             if parent.is_some_and(|parent| parent.permission_level <= child.permission_level) {

@@ -12,6 +12,7 @@ mod conversation; // a model request as messages
 mod decided; // answers go to whoever asked
 mod demoted; // less than before ends what needs more
 mod durable; // what was told stays
+mod escapes; // no child without its parent
 mod events; // streams tell everything once
 mod families; // who was made below whom
 mod handoffs; // nobody works for nobody
@@ -23,6 +24,8 @@ mod pairs; // each tool call with its result
 mod promises; // what a server can promise
 mod reference; // a simple model of the pool
 mod repeats; // no answer asked for again
+mod roots; // nobody's root moves
+mod saved; // sessions as their agents are
 mod schema; // answers and events as published
 mod sessions; // what was saved and loaded
 mod shares; // no family has more than it was given
@@ -150,6 +153,9 @@ impl Invariants {
             Box::new(waiting::Waiting::new(scenario)),
             Box::new(shares::Shares::new(scenario)),
             Box::new(demoted::Demoted::new(scenario)),
+            Box::new(roots::Roots::new(scenario)),
+            Box::new(saved::Saved::new(scenario)),
+            Box::new(escapes::Escapes::new(scenario)),
             Box::new(confirmations::DecidedOnce),
             Box::new(confirmations::NothingPending),
             Box::new(confirmations::OneWinner),

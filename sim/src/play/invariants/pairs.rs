@@ -1,9 +1,13 @@
 //! The invariant `pairs`: every tool call in every conversation has exactly one result, in order. In
-//! each model request as it arrived, and in what the server at rest says.
+//! each model request as it arrived, in each session when its caller is told that it was saved, and in
+//! what the server at rest says.
 
-use nexus3::message::check_pairs;
+use nexus3::message::{Message, check_pairs};
+use serde::Deserialize;
 
+use super::saved::session;
 use super::{Check, End, Invariant, Observation, Seen, conversation};
+use crate::play::observed::Answer;
 
 #[derive(Debug)]
 pub struct Pairs;
@@ -13,16 +17,24 @@ impl Check for Pairs {
         Invariant::Pairs
     }
 
-    fn on(&mut self, observation: &Observation, _: &Seen<'_>) -> Vec<String> {
-        let Observation::Asked(request) = observation else {
-            return Vec::new();
+    fn on(&mut self, observation: &Observation, seen: &Seen<'_>) -> Vec<String> {
+        let (told, messages) = match observation {
+            Observation::Asked(request) => {
+                let messages = conversation::read(&request.body).unwrap_or_default();
+                (format!("{} asks a model", request.agent), messages)
+            }
+            Observation::Answered(Answer { method, result: Ok(result), .. })
+                if method == "save_session" =>
+            {
+                let name = result["session_name"].as_str().unwrap_or_default();
+                let saved = session(seen.disk, name).unwrap_or_default();
+                let messages = Vec::<Message>::deserialize(&saved["messages"]);
+                (format!("the session {name}"), messages.unwrap_or_default())
+            }
+            _ => return Vec::new(),
         };
-        let messages = conversation::read(&request.body).unwrap_or_default();
         let broken = check_pairs(messages.iter()).err();
-        broken
-            .map(|broken| format!("{} asks a model: {broken}", request.agent))
-            .into_iter()
-            .collect()
+        broken.map(|broken| format!("{told}: {broken}")).into_iter().collect()
     }
 
     fn at_end(&mut self, _: &Seen<'_>, end: &End<'_>) -> Vec<String> {
@@ -40,8 +52,10 @@ impl Check for Pairs {
 mod tests {
     use serde_json::json;
 
-    use super::super::seen_tests::{Run, asked, survey};
+    use super::super::seen_tests::{Run, answered, asked, survey};
     use super::*;
+    use crate::disk::Item;
+    use crate::machine::HOME;
 
     fn call(id: &str) -> serde_json::Value {
         json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": "{}"}})
@@ -71,5 +85,18 @@ mod tests {
         let survey = survey("scout", &[asks]);
         let end = End { survey: Some(&survey), left_behind: None };
         assert_eq!(Pairs.at_end(&run.seen(), &end), ["scout: c has no result"]);
+    }
+
+    #[test]
+    fn a_session_that_was_saved_is_paired() {
+        let run = Run::default();
+        let asks = json!({"role": "assistant", "content": "", "tool_calls": [
+            {"id": "c", "name": "echo", "arguments": {}}
+        ]});
+        let content = json!({"messages": [asks]}).to_string().into_bytes();
+        let path = format!("{HOME}/sessions/scout.json");
+        run.disk.put(path.as_ref(), Item::File { content, mode: 0o600 }).unwrap();
+        let told = answered("save_session", None, json!({"session_name": "scout"}));
+        assert_eq!(Pairs.on(&told, &run.seen()), ["the session scout: c has no result"]);
     }
 }
