@@ -22,6 +22,7 @@ mod order; // one turn at a time, in order
 mod programs; // what a program may reach
 mod pairs; // each tool call with its result
 mod promises; // what a server can promise
+mod recorded; // no secret in a recording
 mod reference; // a simple model of the pool
 mod repeats; // no answer asked for again
 mod roots; // nobody's root moves
@@ -89,6 +90,11 @@ pub struct End<'a> {
 pub trait Check {
     fn invariant(&self) -> Invariant;
 
+    /// Whether a file may say that it does not hold there.
+    fn standing(&self) -> Standing {
+        Standing::Ignorable
+    }
+
     /// Hears of something, in the order in which it happened.
     fn on(&mut self, _: &Observation, _: &Seen<'_>) -> Vec<String> {
         Vec::new()
@@ -110,10 +116,17 @@ pub trait Check {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    Ignorable,
+    Always,
+}
+
 /// What does not hold, with the invariant it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub invariant: Invariant,
+    pub standing: Standing,
     pub what: String,
 }
 
@@ -148,6 +161,7 @@ impl Invariants {
             Box::new(events::Events::new(scenario)),
             Box::new(ceiling::Ceiling::new(scenario)),
             Box::new(window::Window::new(scenario)),
+            Box::new(recorded::Recorded::new(scenario)),
             Box::new(bounds::Bounds::new(scenario)),
             Box::new(handoffs::Handoffs::new(scenario)),
             Box::new(waiting::Waiting::new(scenario)),
@@ -189,13 +203,18 @@ impl Invariants {
 
     /// What does not hold and may not be broken, in the order in which it was found.
     pub fn found(self, ignored: impl Fn(Invariant) -> bool) -> Vec<Violation> {
-        self.found.into_iter().filter(|violation| !ignored(violation.invariant)).collect()
+        let counts = |violation: &Violation| match violation.standing {
+            Standing::Ignorable => !ignored(violation.invariant),
+            Standing::Always => true,
+        };
+        self.found.into_iter().filter(counts).collect()
     }
 
     fn each(&mut self, mut look: impl FnMut(&mut dyn Check) -> Vec<String>) {
         for check in &mut self.checks {
             for what in look(check.as_mut()) {
-                let violation = Violation { invariant: check.invariant(), what };
+                let (invariant, standing) = (check.invariant(), check.standing());
+                let violation = Violation { invariant, standing, what };
                 if !self.found.contains(&violation) {
                     self.found.push(violation);
                 }
