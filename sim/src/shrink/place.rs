@@ -15,7 +15,7 @@ pub struct Place(Vec<Turn>);
 pub fn all(root: &Table) -> Vec<Place> {
     let mut places = Vec::new();
     for (key, value) in root {
-        collect(&mut places, &Place(vec![Turn::Key(key.clone())]), value);
+        collect(&mut places, &Place::outermost(key), value);
     }
     places
 }
@@ -42,6 +42,11 @@ fn collect(places: &mut Vec<Place>, place: &Place, value: &Value) {
 }
 
 impl Place {
+    /// The value of an outermost key.
+    pub fn outermost(key: &str) -> Self {
+        Self(vec![Turn::Key(key.to_owned())])
+    }
+
     fn then(&self, turn: Turn) -> Self {
         let mut turns = self.0.clone();
         turns.push(turn);

@@ -96,3 +96,20 @@ fn sizes_tell_steps_and_faults_apart_from_the_rest() {
     assert_eq!(size.steps_and_faults, 21);
     assert!(size.lines > size.steps_and_faults);
 }
+
+/// Fails as long as a text is in the file; remembers what it was asked about.
+struct Remembers(Vec<String>);
+
+impl Judge for Remembers {
+    fn fails(&mut self, candidate: &Document) -> Option<Document> {
+        self.0.push(candidate.text());
+        candidate.text().contains("sleep").then(|| candidate.clone())
+    }
+}
+
+#[test]
+fn faults_that_have_no_part_in_it_go_first() {
+    let mut judge = Remembers(Vec::new());
+    shrink(Document::parse(LARGE).unwrap(), &mut judge);
+    assert!(judge.0.iter().all(|asked| !asked.contains("[[fault]]")));
+}
