@@ -20,6 +20,8 @@ pub enum Tone {
     Good,
     Bad,
     Loud,
+    /// What nobody may overlook.
+    Alarm,
     Own,
 }
 

@@ -55,16 +55,23 @@ impl Painter {
         let written = queue!(bytes, BeginSynchronizedUpdate, Hide);
         written.expect("a vector takes whatever is written");
         self.to_top(bytes);
+        if !whole {
+            // Rows that the terminal broke are still known to it as one line, however they are written
+            // over: it would join them again, and what is counted from them would be wrong.
+            put(bytes, Clear(ClearType::FromCursorDown));
+        }
         let width = usize::from(self.columns.max(2)) - 1;
+        let shown = self.shown.take().filter(|_| whole).unwrap_or_default();
+        let mut before = shown.rows.iter().map(Line::cells);
         for row in finished.iter().flat_map(|line| line.wrapped(width)) {
-            self.row(bytes, &row);
+            self.row(bytes, &row, before.next());
             put(bytes, Print("\r\n"));
         }
         for (index, row) in foot.rows.iter().enumerate() {
             if index > 0 {
                 put(bytes, Print("\r\n"));
             }
-            self.row(bytes, row);
+            self.row(bytes, row, before.next());
         }
         put(bytes, Clear(ClearType::FromCursorDown));
         let below = foot.rows.len().saturating_sub(foot.cursor.0 + 1);
@@ -76,10 +83,10 @@ impl Painter {
         out
     }
 
-    /// Clears the screen, because somebody asked for it.
+    /// Clears the screen, because somebody asked for it. The foot goes first: a terminal may keep what
+    /// it clears among the lines above.
     pub fn clear(&mut self) -> Vec<u8> {
-        self.shown = None;
-        let mut out = Vec::new();
+        let mut out = self.leave();
         put(&mut out, Clear(ClearType::All));
         put(&mut out, MoveTo(0, 0));
         out
@@ -107,7 +114,13 @@ impl Painter {
         put(bytes, MoveToColumn(0));
     }
 
-    fn row(&self, bytes: &mut Vec<u8>, row: &Line) {
+    /// A row, in place of one that took so many cells.
+    fn row(&self, bytes: &mut Vec<u8>, row: &Line, before: Option<usize>) {
+        // Some terminals remember how long a row was though its end is cleared, and break it as if it
+        // still were when they become narrower. One that is cleared whole is forgotten.
+        if before.is_some_and(|before| before > row.cells()) {
+            put(bytes, Clear(ClearType::CurrentLine));
+        }
         for span in &row.spans {
             let plain = self.colours == Colours::Off || span.tone == Tone::Plain;
             if plain {
@@ -137,6 +150,11 @@ fn begin(bytes: &mut Vec<u8>, tone: Tone) {
         Tone::Good => put(bytes, SetForegroundColor(Color::DarkGreen)),
         Tone::Bad => put(bytes, SetForegroundColor(Color::DarkRed)),
         Tone::Loud => put(bytes, SetForegroundColor(Color::DarkYellow)),
+        Tone::Alarm => {
+            put(bytes, SetAttribute(Attribute::Bold));
+            put(bytes, SetAttribute(Attribute::Reverse));
+            put(bytes, SetForegroundColor(Color::DarkRed));
+        }
         Tone::Own => {
             put(bytes, SetAttribute(Attribute::Bold));
             put(bytes, SetForegroundColor(Color::DarkBlue));
@@ -184,6 +202,39 @@ mod tests {
         let smaller = painter.paint(&[], &foot(&["› ", "status"], (0, 2)));
         assert_eq!(shown(&mut screen, &smaller), "one\ntwo words and more\n› \nstatus");
         assert_eq!(shown(&mut screen, &painter.leave()), "one\ntwo words and more");
+    }
+
+    #[test]
+    fn what_is_cleared_has_no_foot() {
+        let mut painter = Painter::new(Colours::Off, 20);
+        painter.paint(&[], &foot(&["open", "› ", "status"], (1, 2)));
+        let cleared = String::from_utf8(painter.clear()).unwrap();
+        assert_eq!(cleared, "\x1b[1A\x1b[1G\x1b[J\x1b[?25h\x1b[2J\x1b[1;1H");
+    }
+
+    #[test]
+    fn a_row_is_cleared_whole_where_a_longer_one_stood() {
+        let mut painter = Painter::new(Colours::Off, 20);
+        painter.paint(&[], &foot(&["a longer row", "› "], (1, 2)));
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let shorter = text(painter.paint(&[], &foot(&["row", "› x"], (1, 3))));
+        assert!(shorter.contains("\x1b[2Krow\x1b[K\r\n› x\x1b[K"), "{shorter:?}");
+        let said = [Line::of(Tone::Plain, "a")];
+        let above = text(painter.paint(&said, &foot(&["row", "› x"], (1, 3))));
+        assert!(above.contains("\x1b[2Ka\x1b[K\r\nrow\x1b[K\r\n› x\x1b[K"), "{above:?}");
+    }
+
+    #[test]
+    fn rows_that_were_broken_are_cleared_before_they_are_drawn_again() {
+        let mut painter = Painter::new(Colours::Off, 20);
+        let shown = foot(&["a row of eighteen.", "› "], (1, 2));
+        painter.paint(&[], &shown);
+        let clears = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().matches("\x1b[J").count();
+        assert_eq!(clears(painter.paint(&[Line::of(Tone::Plain, "said")], &shown)), 1);
+        painter.resized(10);
+        let again = painter.paint(&[], &shown);
+        assert!(again.starts_with(b"\x1b[?2026h\x1b[?25l\x1b[2A\x1b[1G\x1b[J"), "{again:?}");
+        assert_eq!(clears(again), 2);
     }
 
     #[test]

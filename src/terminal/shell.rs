@@ -32,6 +32,11 @@ pub fn is_terminal() -> bool {
 pub struct Screen {
     keys: EventStream,
     painter: Painter,
+    columns: u16,
+    /// A size that was found and not told yet.
+    found: Option<Size>,
+    /// Lines that wait for a foot of that size.
+    held: Vec<Line>,
 }
 
 impl Screen {
@@ -44,7 +49,13 @@ impl Screen {
             before(panicked);
         }));
         let Size { columns, .. } = Self::size()?;
-        Ok(Self { keys: EventStream::new(), painter: Painter::new(colours, columns) })
+        Ok(Self {
+            keys: EventStream::new(),
+            painter: Painter::new(colours, columns),
+            columns,
+            found: None,
+            held: Vec::new(),
+        })
     }
 
     pub fn size() -> io::Result<Size> {
@@ -59,15 +70,22 @@ impl Screen {
         kill_process(getpid(), Signal::TSTP)?;
         // Somebody has brought us back.
         enter()?;
-        let Size { columns, rows } = Self::size()?;
+        Ok(self.resized(Self::size()?))
+    }
+
+    fn resized(&mut self, Size { columns, rows }: Size) -> Input {
+        self.columns = columns;
         self.painter.resized(columns);
-        Ok(Input::Resized { columns, rows })
+        Input::Resized { columns, rows }
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
         // Nothing can be done for a terminal that takes no more.
+        if !self.held.is_empty() {
+            let _ = write(&self.painter.paint(&self.held, &Foot::default()));
+        }
         let _ = write(&self.painter.leave());
         restore();
     }
@@ -76,6 +94,9 @@ impl Drop for Screen {
 impl Face for Screen {
     fn next(&mut self) -> BoxFuture<'_, Option<Input>> {
         Box::pin(async move {
+            if let Some(size) = self.found.take() {
+                return Some(self.resized(size));
+            }
             loop {
                 let input = match self.keys.next().await?.ok()? {
                     Event::Key(event) => match key(event) {
@@ -83,10 +104,7 @@ impl Face for Screen {
                         key => key.map(Input::Key),
                     },
                     Event::Paste(text) => Some(Input::Paste(text)),
-                    Event::Resize(columns, rows) => {
-                        self.painter.resized(columns);
-                        Some(Input::Resized { columns, rows })
-                    }
+                    Event::Resize(columns, rows) => Some(self.resized(Size { columns, rows })),
                     Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
                 };
                 if input.is_some() {
@@ -97,7 +115,16 @@ impl Face for Screen {
     }
 
     fn show(&mut self, finished: &[Line], foot: &Foot) -> io::Result<()> {
-        write(&self.painter.paint(finished, foot))
+        self.held.extend_from_slice(finished);
+        // A foot that was made for another size would be broken by the terminal.
+        if let Ok(size) = Self::size()
+            && size.columns != self.columns
+        {
+            self.found = Some(size);
+            return Ok(());
+        }
+        let held = std::mem::take(&mut self.held);
+        write(&self.painter.paint(&held, foot))
     }
 
     fn clear(&mut self) -> io::Result<()> {
