@@ -1,5 +1,5 @@
 //! SIGTERM and SIGINT of this process. Once opened, neither ends the process by itself any more,
-//! for as long as it lives: whoever opens this has to ask for them.
+//! for as long as it lives: whoever opens this has to ask for them. SIGHUP does until it is asked for.
 
 use std::io;
 use std::sync::Arc;
@@ -43,6 +43,16 @@ impl Signals for StopSignals {
         Box::pin(async move {
             let seen = self.unseen.acquire().await;
             seen.expect("the semaphore is never closed").forget();
+        })
+    }
+
+    fn hung_up(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            match signal(SignalKind::hangup()) {
+                Ok(mut hung_up) => drop(hung_up.recv().await),
+                // It ends the program, as it did before.
+                Err(_) => std::future::pending().await,
+            }
         })
     }
 }
