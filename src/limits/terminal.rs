@@ -8,6 +8,8 @@ pub const TYPED_KEPT_MAX: usize = 1000;
 pub const TYPED_BYTES_MAX: usize = 256 * 1024;
 /// The part of an answer that is not finished yet; a longer one is printed in pieces.
 pub const OPEN_BLOCK_BYTES_MAX: usize = 2 * 1024;
+/// The same for a table, which is one only as a whole.
+pub const OPEN_TABLE_BYTES_MAX: usize = 32 * 1024;
 /// Lines that wait to be printed; at more, a frame is due at once.
 pub const FINISHED_PENDING_MAX: usize = 500;
 /// Events that are taken one after another before somebody else has a turn.

@@ -21,7 +21,13 @@ pub fn clean(text: &str) -> String {
     cleaned
 }
 
-/// The same in one line.
+/// What somebody typed or pasted: a tab in it is theirs, and is sent as it is.
+pub fn clean_typed(text: &str) -> String {
+    let cleaned: Vec<String> = text.split('\t').map(clean).collect();
+    cleaned.join("\t")
+}
+
+/// The text in one line.
 pub fn clean_line(text: &str) -> String {
     clean(text).replace('\n', " ")
 }
@@ -49,6 +55,7 @@ mod tests {
         assert_eq!(clean("\x1b]0;title\x07"), "\u{fffd}]0;title\u{fffd}");
         assert_eq!(clean("\u{9b}2J\u{202e}txt.exe"), "\u{fffd}2J\u{fffd}txt.exe");
         assert_eq!(clean_line("one\ntwo"), "one two");
+        assert_eq!(clean_typed("all:\r\n\tcc \x1bx"), "all:\n\tcc \u{fffd}x");
         assert_eq!(clean("grüße 👩‍👩‍👧 漢字"), "grüße 👩‍👩‍👧 漢字");
     }
 

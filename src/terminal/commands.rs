@@ -97,6 +97,7 @@ pub const COMMANDS: &[Command] = &[
     .beside(),
     command("status", "[NAME]", "shows what an agent is doing", Takes::Agent, OF_AGENT),
     command("cancel", "[NAME]", "cancels what runs and waits", Takes::Agent, OF_AGENT).beside(),
+    command("messages", "[NAME]", "shows all that was said", Takes::Agent, OF_AGENT),
     command("compact", "[NAME]", "sums up older messages", Takes::Agent, OF_AGENT).beside(),
     command("cwd", "[NAME] [DIR]", "shows or changes where it works", Takes::Path, OF_AGENT),
     command("model", "[NAME] [MODEL]", "shows or changes its model", Takes::Model, OF_AGENT),

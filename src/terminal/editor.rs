@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
-use super::clean::clean;
+use super::clean::clean_typed;
 use super::key::Key;
 use crate::limits::terminal::{TYPED_BYTES_MAX, TYPED_KEPT_MAX};
 
@@ -52,7 +52,8 @@ impl Editor {
     pub fn recall_all(&mut self, typed: Vec<String>) {
         let room = TYPED_KEPT_MAX.saturating_sub(self.typed.len());
         let earlier = typed.len().saturating_sub(room);
-        let added: Vec<String> = typed.into_iter().skip(earlier).map(|text| clean(&text)).collect();
+        let added: Vec<String> =
+            typed.into_iter().skip(earlier).map(|text| clean_typed(&text)).collect();
         if let Some((at, _)) = &mut self.recalled {
             *at += added.len();
         }
@@ -66,7 +67,7 @@ impl Editor {
     }
 
     pub fn insert(&mut self, text: &str) {
-        let text = clean(text);
+        let text = clean_typed(text);
         let room = TYPED_BYTES_MAX.saturating_sub(self.text.len());
         let fits = &text[..text.floor_char_boundary(room)];
         self.text.insert_str(self.cursor, fits);

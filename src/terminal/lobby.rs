@@ -10,6 +10,7 @@ use super::drive::Face;
 use crate::client::{ClientError, NexusClient};
 use crate::code::Code;
 use crate::id::AgentId;
+use crate::limits::SESSIONS_PAGE_MAX;
 use crate::rpc::method::{
     AgentStatus, CreateAgentParams, ListSessionsParams, LoadSessionParams, ShowSessionParams,
 };
@@ -72,7 +73,9 @@ async fn ask(
     now: Duration,
 ) -> Result<Option<Wish>, LobbyError> {
     let agents = client.list_agents().await?.agents;
-    let sessions = client.list_sessions(&ListSessionsParams::default()).await?.sessions;
+    let all =
+        ListSessionsParams { limit: Some(SESSIONS_PAGE_MAX), ..ListSessionsParams::default() };
+    let sessions = client.list_sessions(&all).await?.sessions;
     let last = ShowSessionParams { session_name: LAST_SESSION.to_owned() };
     let last = client.show_session(&last).await.ok();
     let mut choices = Vec::new();

@@ -5,13 +5,15 @@
 use super::clean::clean;
 use super::line::{Line, Tone};
 use super::render::render;
-use crate::limits::terminal::OPEN_BLOCK_BYTES_MAX;
+use crate::limits::terminal::{OPEN_BLOCK_BYTES_MAX, OPEN_TABLE_BYTES_MAX};
 
 /// Before a line of code.
 const CODE_INDENT: &str = "  ";
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Markdown {
+    /// Of the screen, in cells.
+    width: usize,
     /// What is not finished: without the fence, where there is one.
     open: String,
     /// Where the first line begins that nobody looked at.
@@ -19,6 +21,15 @@ pub struct Markdown {
     fence: Option<Fence>,
     /// Whether an empty line is due before the next block.
     gap: Gap,
+    place: Place,
+}
+
+/// Where a block stands: in a list, what is indented belongs to the item above it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Margin,
+    List,
 }
 
 /// What encloses code.
@@ -38,6 +49,22 @@ enum Gap {
 }
 
 impl Markdown {
+    pub fn new(width: usize) -> Self {
+        Self {
+            width,
+            open: String::new(),
+            looked: 0,
+            fence: None,
+            gap: Gap::default(),
+            place: Place::default(),
+        }
+    }
+
+    /// The screen is as wide as that from now on.
+    pub fn resize(&mut self, width: usize) {
+        self.width = width;
+    }
+
     /// Takes a piece of the answer, and gives the lines that are finished by it.
     pub fn push(&mut self, text: &str) -> Vec<Line> {
         self.open.push_str(&clean(text));
@@ -47,7 +74,10 @@ impl Markdown {
             self.looked = end;
             self.line(start, end, &mut lines);
         }
-        while self.open.len() > OPEN_BLOCK_BYTES_MAX {
+        // A part of a table is none.
+        let is_table = self.fence.is_none() && self.open.starts_with('|');
+        let max = if is_table { OPEN_TABLE_BYTES_MAX } else { OPEN_BLOCK_BYTES_MAX };
+        while self.open.len() > max {
             let end = cut_before(&self.open, OPEN_BLOCK_BYTES_MAX);
             self.finish_to(end, &mut lines);
         }
@@ -64,13 +94,15 @@ impl Markdown {
     /// All that was left open. The next text is an answer of its own.
     pub fn finish(&mut self) -> Vec<Line> {
         let lines = self.pause();
-        *self = Self::default();
+        *self = Self::new(self.width);
         lines
     }
 
-    /// The open block as it would be if it ended here.
+    /// The open block as it would be if it ended here, at its distance from the one before.
     pub fn open_lines(&self) -> Vec<Line> {
-        if self.open.is_empty() { Vec::new() } else { self.rendered(&self.open) }
+        let rendered = self.rendered(&self.open);
+        let apart = self.gap == Gap::Due && !rendered.is_empty();
+        apart.then(Line::new).into_iter().chain(rendered).collect()
     }
 
     fn line(&mut self, start: usize, end: usize, lines: &mut Vec<Line>) {
@@ -119,6 +151,9 @@ impl Markdown {
                 self.begin(lines);
                 lines.extend(rendered);
             }
+            if self.fence.is_none() && indent(&block) == 0 {
+                self.place = if begins_item(&block) { Place::List } else { Place::Margin };
+            }
         }
         self.looked = self.looked.saturating_sub(end);
     }
@@ -139,7 +174,10 @@ impl Markdown {
 
     fn rendered(&self, block: &str) -> Vec<Line> {
         if self.fence.is_none() {
-            return render(block);
+            return match self.place {
+                Place::Margin => render(block, self.width),
+                Place::List => indented(block, self.width),
+            };
         }
         let line = |line: &str| Line::of(Tone::Code, &format!("{CODE_INDENT}{line}")).hanging(2);
         block.lines().map(line).collect()
@@ -162,6 +200,27 @@ fn begins_item(line: &str) -> bool {
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = numbered.len() < line.len() && numbered.starts_with(". ");
     numbered || ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark))
+}
+
+/// The spaces before a text.
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len()
+}
+
+/// A block within an item, below its text; by itself it would be code, or a list at the margin.
+fn indented(block: &str, width: usize) -> Vec<Line> {
+    let indent = indent(block);
+    let own = |line: &str| {
+        let spaces = self::indent(line).min(indent);
+        format!("{}\n", &line[spaces..])
+    };
+    let block: String = block.lines().map(own).collect();
+    let within = |inner: Line| {
+        let mut line = Line::of(Tone::Plain, &" ".repeat(indent));
+        inner.spans.iter().for_each(|span| line.push(span.tone, &span.text));
+        line.hanging(indent + inner.hang)
+    };
+    render(&block, width.saturating_sub(indent)).into_iter().map(within).collect()
 }
 
 /// Where a text that is too long may be cut: after a line or a word where there is one.

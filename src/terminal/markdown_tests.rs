@@ -10,7 +10,7 @@ fn texts(lines: &[Line]) -> Vec<String> {
 
 /// All lines of an answer that comes in such pieces.
 fn shown<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut markdown = Markdown::default();
+    let mut markdown = Markdown::new(80);
     let mut lines: Vec<Line> = pieces.into_iter().flat_map(|piece| markdown.push(piece)).collect();
     lines.extend(markdown.finish());
     texts(&lines)
@@ -42,6 +42,7 @@ fn an_answer_is_shown_as_it_is_meant() {
         "See docs (http://x/).",
         "",
         "a   │ bc",
+        "────┼───",
         "ddd │ e",
     ];
     assert_eq!(shown([ANSWER]), expected);
@@ -49,18 +50,53 @@ fn an_answer_is_shown_as_it_is_meant() {
 
 #[test]
 fn a_block_that_is_not_finished_can_still_change() {
-    let mut markdown = Markdown::default();
+    let mut markdown = Markdown::new(80);
     assert_eq!(markdown.push("so **far"), []);
     assert_eq!(texts(&markdown.open_lines()), ["so **far"]);
     assert_eq!(markdown.push("** good"), []);
     assert_eq!(texts(&markdown.open_lines()), ["so far good"]);
     assert_eq!(texts(&markdown.push("\n\nnext")), ["so far good"]);
-    assert_eq!(texts(&markdown.open_lines()), ["next"]);
+    // Its distance from the block before does not come with its end.
+    assert_eq!(texts(&markdown.open_lines()), ["", "next"]);
+}
+
+#[test]
+fn what_belongs_to_an_item_stands_below_its_text() {
+    let answer = "9. nine\n   goes on\n   - below\n     on\n10. ten\n\n    more of ten\n\n    - far\n\n\
+        11. eleven\n\n   ```\n   code\n   ```\n\nNo item.\n\n    code\n";
+    let expected = [
+        "9. nine",
+        "   goes on",
+        "   • below",
+        "     on",
+        "10. ten",
+        "",
+        "    more of ten",
+        "",
+        "    • far",
+        "",
+        "11. eleven",
+        "",
+        "     code",
+        "",
+        "No item.",
+        "",
+        "  code",
+    ];
+    assert_eq!(shown([answer]), expected);
+}
+
+#[test]
+fn a_long_table_stays_one() {
+    let rows = "| a cell with some text | another |\n".repeat(200);
+    let lines = shown([format!("| a | b |\n|---|---|\n{rows}").as_str()]);
+    assert_eq!(lines.len(), 202);
+    assert!(lines.iter().all(|line| !line.contains('|')), "{lines:?}");
 }
 
 #[test]
 fn code_is_shown_line_by_line() {
-    let mut markdown = Markdown::default();
+    let mut markdown = Markdown::new(80);
     assert_eq!(texts(&markdown.push("```\na\nb")), ["  a"]);
     assert_eq!(texts(&markdown.open_lines()), ["  b"]);
     assert_eq!(texts(&markdown.push("\n```\n")), ["  b"]);
@@ -68,11 +104,11 @@ fn code_is_shown_line_by_line() {
 
 #[test]
 fn a_block_without_end_is_printed_in_pieces() {
-    let mut markdown = Markdown::default();
+    let mut markdown = Markdown::new(80);
     let lines = markdown.push(&"line of text\n".repeat(2000));
     assert!(lines.len() > 1000, "{}", lines.len());
     assert!(markdown.open.len() <= OPEN_BLOCK_BYTES_MAX);
-    let mut markdown = Markdown::default();
+    let mut markdown = Markdown::new(80);
     assert!(!markdown.push(&"x".repeat(OPEN_BLOCK_BYTES_MAX + 1)).is_empty());
 }
 

@@ -7,6 +7,10 @@ use super::line::{Line, Tone};
 const NUMBERED_MAX: usize = 9;
 /// Rows for answers of which one may tell of others.
 const ITEMS_WITH_MORE_MIN: usize = 3;
+/// The same for what is asked.
+const ABOUT_WITH_MORE_MIN: usize = 2;
+/// What is asked may have as many rows as this even where that is most of them.
+const ABOUT_ROWS_MIN: usize = 6;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Menu {
@@ -78,7 +82,9 @@ impl Menu {
         let rows = rows.max(2);
         let about: Vec<Line> = self.about.iter().flat_map(|line| line.wrapped(width)).collect();
         let items_max = self.items.len().min((rows - about.len().min(rows / 2)).max(1));
-        let mut lines: Vec<Line> = about.into_iter().take(rows - items_max).collect();
+        // However much there is to tell, what was said before is seen above it.
+        let about_max = (rows - items_max).min((rows / 2).max(ABOUT_ROWS_MIN));
+        let mut lines = cut(about, width, about_max);
         // A row tells of those that are not seen, where that leaves enough of the others.
         let hidden = self.items.len() > items_max && items_max >= ITEMS_WITH_MORE_MIN;
         let items_max = if hidden { items_max - 1 } else { items_max };
@@ -98,6 +104,18 @@ impl Menu {
         }
         lines
     }
+}
+
+/// What is asked, in so many rows: what is not seen is told of, lest anybody answers to half of it.
+fn cut(mut about: Vec<Line>, width: usize, rows: usize) -> Vec<Line> {
+    if about.len() > rows && rows >= ABOUT_WITH_MORE_MIN {
+        let more = about.len() - (rows - 1);
+        about.truncate(rows - 1);
+        let told = format!("  … {more} more rows: Ctrl-O shows them");
+        about.push(Line::of(Tone::Loud, &told).cut(width));
+    }
+    about.truncate(rows);
+    about
 }
 
 #[cfg(test)]
@@ -131,6 +149,18 @@ mod tests {
         assert_eq!(shown(&menu), ["Run it?", "  1 once"]);
         menu.on(Key::Up);
         assert_eq!(shown(&menu), ["Run it?", "❯ 3 never"]);
+    }
+
+    #[test]
+    fn what_is_asked_and_not_seen_is_told_of() {
+        let about = (1..=9).map(|row| Line::of(Tone::Plain, &format!("row {row}"))).collect();
+        let menu = Menu::new(about, ["yes", "no"].map(str::to_owned).to_vec());
+        let shown = |rows| -> Vec<String> { menu.lines(40, rows).iter().map(Line::text).collect() };
+        let more = "  … 7 more rows: Ctrl-O shows them";
+        assert_eq!(shown(5), ["row 1", "row 2", more, "  1 yes", "  2 no"]);
+        assert_eq!(shown(18)[8..], ["row 9", "  1 yes", "  2 no"]);
+        assert_eq!(shown(16).len(), 10, "half of them is enough");
+        assert_eq!(shown(3), ["row 1", "  1 yes", "  2 no"]);
     }
 
     #[test]

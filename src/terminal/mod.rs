@@ -37,6 +37,7 @@ mod render;
 mod room;
 pub mod screen;
 pub mod shell;
+mod table;
 
 /// What the terminal calls itself: the server remembers whom it followed last.
 pub const CLIENT: &str = "terminal";

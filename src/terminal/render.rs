@@ -3,14 +3,13 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::line::{Line, Tone, cells};
+use super::table::table;
 
-/// Between the columns of a table.
-const COLUMN_GAP: &str = " │ ";
-
-pub fn render(block: &str) -> Vec<Line> {
+/// Lines are as long as they are; only tables have to know how wide the screen is.
+pub fn render(block: &str, width: usize) -> Vec<Line> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut rendering = Rendering::default();
+    let mut rendering = Rendering { width, ..Rendering::default() };
     for event in Parser::new_ext(block, options) {
         rendering.on(event);
     }
@@ -20,20 +19,25 @@ pub fn render(block: &str) -> Vec<Line> {
 
 #[derive(Debug, Default)]
 struct Rendering {
+    width: usize,
     lines: Vec<Line>,
     line: Option<Line>,
     tones: Vec<Tone>,
-    /// The number of the next item, for each list that is open.
-    lists: Vec<Option<u64>>,
+    /// Those that are open.
+    lists: Vec<List>,
     quotes: usize,
     links: Vec<String>,
-    table: Option<Table>,
+    /// The rows of the one that is open.
+    table: Option<Vec<Vec<Line>>>,
     code: bool,
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    rows: Vec<Vec<Line>>,
+#[derive(Debug)]
+struct List {
+    /// The number of the next item, where they have numbers.
+    next: Option<u64>,
+    /// The cells before the text of an item.
+    hang: usize,
 }
 
 impl Rendering {
@@ -65,7 +69,7 @@ impl Rendering {
             }
             Tag::List(first) => {
                 self.end_line();
-                self.lists.push(first);
+                self.lists.push(List { next: first, hang: 0 });
             }
             Tag::Item => self.item(),
             Tag::Emphasis => self.tones.push(Tone::Emphasis),
@@ -75,9 +79,9 @@ impl Rendering {
                 self.tones.push(Tone::Link);
                 self.links.push(dest_url.into_string());
             }
-            Tag::Table(_) => self.table = Some(Table::default()),
+            Tag::Table(_) => self.table = Some(Vec::new()),
             Tag::TableHead | Tag::TableRow => {
-                self.table.iter_mut().for_each(|table| table.rows.push(Vec::new()));
+                self.table.iter_mut().for_each(|rows| rows.push(Vec::new()));
             }
             Tag::TableCell => self.line = Some(Line::new()),
             // Whatever else there may be is shown as the text it has.
@@ -110,10 +114,13 @@ impl Rendering {
             TagEnd::Link | TagEnd::Image => self.end_link(),
             TagEnd::TableCell => {
                 let cell = self.line.take().unwrap_or_default();
-                let rows = self.table.iter_mut().filter_map(|table| table.rows.last_mut());
+                let rows = self.table.iter_mut().filter_map(|rows| rows.last_mut());
                 rows.for_each(|row| row.push(cell.clone()));
             }
-            TagEnd::Table => self.end_table(),
+            TagEnd::Table => {
+                let rows = self.table.take().unwrap_or_default();
+                self.lines.extend(table(&rows, self.width));
+            }
             // They ended nothing that was begun.
             _ => {}
         }
@@ -147,23 +154,31 @@ impl Rendering {
 
     /// What stands before a line that begins here.
     fn margin(&self) -> String {
-        let items = "  ".repeat(self.lists.len());
-        format!("{}{items}", "│ ".repeat(self.quotes))
+        let items: usize = self.lists.iter().map(|list| list.hang).sum();
+        format!("{}{}", "│ ".repeat(self.quotes), " ".repeat(items))
     }
 
     fn item(&mut self) {
         self.end_line();
-        let mark = match self.lists.last_mut() {
-            Some(Some(number)) => {
+        let Some(list) = self.lists.last_mut() else {
+            return;
+        };
+        let mark = match &mut list.next {
+            Some(number) => {
                 *number += 1;
                 format!("{}. ", *number - 1)
             }
-            Some(None) | None => "• ".to_owned(),
+            None => "• ".to_owned(),
         };
-        let outer = "  ".repeat(self.lists.len().saturating_sub(1));
-        let margin = format!("{}{outer}", "│ ".repeat(self.quotes));
-        let hang = cells(&margin) + cells(&mark);
-        self.line = Some(Line::of(Tone::Dim, &format!("{margin}{mark}")).hanging(hang));
+        // What goes on below the item, and what is within it, stands below its text.
+        list.hang = 0;
+        let margin = self.margin();
+        let hang = cells(&mark);
+        if let Some(list) = self.lists.last_mut() {
+            list.hang = hang;
+        }
+        let line = Line::of(Tone::Dim, &format!("{margin}{mark}"));
+        self.line = Some(line.hanging(cells(&margin) + hang));
     }
 
     fn break_line(&mut self) {
@@ -184,31 +199,6 @@ impl Rendering {
         let said = self.line.as_ref().is_some_and(|line| line.text().ends_with(&target));
         if !said {
             self.put(Tone::Dim, &format!(" ({target})"));
-        }
-    }
-
-    fn end_table(&mut self) {
-        let Some(Table { rows }) = self.table.take() else {
-            return;
-        };
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let wide = |column| rows.iter().filter_map(|row| row.get(column)).map(Line::cells).max();
-        let widths: Vec<usize> = (0..columns).map(|column| wide(column).unwrap_or(0)).collect();
-        for (index, row) in rows.iter().enumerate() {
-            let mut line = Line::new();
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                if column > 0 {
-                    line.push(Tone::Dim, COLUMN_GAP);
-                }
-                for span in &cell.spans {
-                    let tone = if index == 0 { Tone::Strong } else { span.tone };
-                    line.push(tone, &span.text);
-                }
-                if column + 1 < columns {
-                    line.push(Tone::Plain, &" ".repeat(width - cell.cells()));
-                }
-            }
-            self.lines.push(line);
         }
     }
 }

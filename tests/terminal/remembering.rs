@@ -19,7 +19,9 @@ fn what_was_typed_at_two_terminals_is_there_at_the_third() {
     one.sees_text("3 deny it");
     // An answer is no text.
     one.types("3");
-    one.sees(|screen| screen.contains("? deny by terminal") && !screen.contains("3 deny it"));
+    one.sees(|screen| {
+        screen.contains("? exec true: deny by terminal") && !screen.contains("3 deny it")
+    });
     other.types("/status\r");
     other.sees_text("messages");
     one.types(" nothing to keep\r");

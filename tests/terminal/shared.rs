@@ -49,8 +49,9 @@ fn one_answers_and_the_question_of_the_other_goes_away() {
     // A number that is typed at once may be the beginning of a message; the arrows choose at once.
     other.types("\x1b[A\r");
     for person in [&one, &other] {
-        let gone =
-            |screen: &str| screen.contains("? deny by terminal") && !screen.contains("3 deny it");
+        let gone = |screen: &str| {
+            screen.contains("? exec true: deny by terminal") && !screen.contains("3 deny it")
+        };
         person.sees(gone);
     }
     let listed = server.rpc(&["confirmations", "lead", "--json"]);

@@ -119,6 +119,9 @@ async fn run(
     mut words: Vec<String>,
     agent: Option<AgentId>,
 ) -> Result<(), String> {
+    if matches!(command.does, Does::Rpc(Subject::Named | Subject::Agent) | Does::Local) {
+        words = words.into_iter().map(|word| expanded(&connection.world, word)).collect();
+    }
     match command.does {
         Does::Rpc(Subject::Agent | Subject::AgentText) => {
             about_agent(connection, command, &mut words, agent).await;
@@ -136,6 +139,15 @@ async fn run(
     match parse(command.name, &words) {
         Ok(parsed) => parsed.run(connection).await.map_err(told),
         Err(error) => spoken(command.name, &error),
+    }
+}
+
+/// A word as a shell would give it: `~` is where the person is at home.
+fn expanded(world: &World, typed: String) -> String {
+    let below = typed.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    match below.zip(world.environment.var("HOME")) {
+        Some((below, home)) => format!("{home}{below}"),
+        None => typed,
     }
 }
 
@@ -221,7 +233,7 @@ fn paths(world: &World, directory: Option<&str>, begun: &str) -> Vec<String> {
     let (above, _) =
         begun.rsplit_once('/').map_or(("", begun), |(above, name)| (&begun[..=above.len()], name));
     let here = directory.map(PathBuf::from).or_else(|| world.environment.current_dir().ok());
-    let Some(place) = here.map(|here| here.join(above)) else {
+    let Some(place) = here.map(|here| here.join(expanded(world, above.to_owned()))) else {
         return Vec::new();
     };
     let canonical = world.fs.canonical(&place);

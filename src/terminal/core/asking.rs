@@ -12,8 +12,13 @@ use crate::id::{AgentId, ConfirmId, RequestId};
 use crate::limits::terminal::{ASKED_MAX, QUESTION_GUARD};
 use crate::rpc::method::ConfirmationEntry;
 use crate::terminal::key::Key;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::line::{Line, Tone, fitting};
 use crate::terminal::menu::{Answer, Menu};
+
+/// Of a call, where it is told of afterwards.
+const CALL_CELLS_MAX: usize = 60;
+/// Of its arguments, where it is asked about: more than a screen has.
+const PARAMS_CELLS_MAX: usize = 32 * 1024;
 
 /// A call that waits for an answer.
 #[derive(Debug)]
@@ -22,6 +27,9 @@ pub struct Asked {
     pub confirm_id: ConfirmId,
     pub request: RequestId,
     pub tool: String,
+    /// The call, as it is told of afterwards.
+    pub call: String,
+    params: Value,
     about: Vec<Line>,
     options: Vec<Choice>,
     state: State,
@@ -78,6 +86,8 @@ impl Asked {
             confirm_id: confirm_id.clone(),
             request: request.clone(),
             tool: tool.name.clone(),
+            call: call(&tool.name, target.as_deref()),
+            params: tool.params.clone(),
             about: about(&tool.params, target.as_deref(), cwd.as_deref()),
             options: options.clone(),
             state: State::Waiting,
@@ -88,16 +98,24 @@ impl Asked {
         Self {
             agent: agent.clone(),
             about: about(&entry.tool.params, entry.target.as_deref(), entry.cwd.as_deref()),
+            call: call(&entry.tool.name, entry.target.as_deref()),
             confirm_id: entry.confirm_id,
             request: entry.request_id,
             tool: entry.tool.name,
+            params: entry.tool.params,
             options: entry.options,
             state: State::Waiting,
         }
     }
 }
 
-/// What whoever decides has to know.
+/// A call in a few words: the tool, and what it is called on.
+pub fn call(tool: &str, target: Option<&str>) -> String {
+    let target = target.map(|target| format!(" {target}")).unwrap_or_default();
+    Line::of(Tone::Plain, &format!("{tool}{target}")).cut(CALL_CELLS_MAX).text()
+}
+
+/// What whoever decides has to know, in few lines.
 fn about(params: &Value, target: Option<&str>, cwd: Option<&str>) -> Vec<Line> {
     let fact = |name: &str, value: &str| {
         Line::of(Tone::Dim, &format!("  {name} ")).with(Tone::Plain, value).hanging(4)
@@ -105,7 +123,33 @@ fn about(params: &Value, target: Option<&str>, cwd: Option<&str>) -> Vec<Line> {
     let mut lines = Vec::new();
     lines.extend(target.map(|target| fact("on", target)));
     lines.extend(cwd.map(|cwd| fact("in", cwd)));
-    lines.push(fact("with", &params.to_string()));
+    // More than this no screen has room for, and it is drawn often.
+    let params = params.to_string();
+    lines.push(fact("with", fitting(&params, PARAMS_CELLS_MAX)));
+    lines
+}
+
+/// The same with all of it: texts in their own lines, each marked, so that none can look like ours.
+fn whole(params: &Value) -> Vec<Line> {
+    let Value::Object(members) = params else {
+        return vec![Line::of(Tone::Plain, &format!("  {params}")).hanging(4)];
+    };
+    let mut lines = Vec::new();
+    for (name, value) in members {
+        match value {
+            Value::String(text) if text.contains('\n') => {
+                lines.push(Line::of(Tone::Dim, &format!("  {name}")));
+                lines
+                    .extend(text.lines().map(|line| {
+                        Line::of(Tone::Dim, "  │ ").with(Tone::Plain, line).hanging(4)
+                    }));
+            }
+            value => {
+                let line = Line::of(Tone::Dim, &format!("  {name} "));
+                lines.push(line.with(Tone::Plain, &value.to_string()).hanging(4));
+            }
+        }
+    }
     lines
 }
 
@@ -208,6 +252,23 @@ impl Core {
         }
     }
 
+    /// All of what is asked about, above: there may be more than there are rows.
+    pub(super) fn show_whole_question(&mut self) {
+        let asked = match &self.question {
+            Some((Question { about: About::Confirmation(id), .. }, _)) => {
+                self.asked.iter().find(|asked| asked.confirm_id == *id)
+            }
+            Some(_) | None => None,
+        };
+        if let Some(asked) = asked {
+            let title = Line::of(Tone::Loud, &format!("  ? {} with", asked.tool));
+            let mut lines = vec![Line::new(), title];
+            lines.extend(whole(&asked.params));
+            self.pause_text();
+            self.print(lines);
+        }
+    }
+
     fn drop_question(&mut self, confirm_id: &ConfirmId) {
         let asks = |question: &Question| matches!(&question.about, About::Confirmation(id) if id == confirm_id);
         if self.question.as_ref().is_some_and(|(question, _)| asks(question)) {
@@ -252,14 +313,17 @@ impl Core {
         let Some((question, menu)) = &mut self.question else {
             return false;
         };
-        let young = self.now.saturating_sub(question.since) < QUESTION_GUARD;
+        let lately = |then: Duration| self.now.saturating_sub(then) < QUESTION_GUARD;
+        let young = lately(question.since);
+        // A number in the middle of a text is no answer.
+        let in_text = matches!(key, Key::Char(_)) && lately(self.typed);
         // Whoever types, or is about to, has not read it yet.
         let unread = match question.asked {
             Why::Urgent => !self.editor.is_empty(),
             Why::Idle => !self.editor.is_empty() || matches!(key, Key::Char(_)),
             Why::Called => false,
         };
-        if young && unread {
+        if unread && (young || in_text) {
             return false;
         }
         match menu.on(key) {

@@ -21,8 +21,7 @@ impl Core {
         let Some(rest) = before.strip_prefix('/') else {
             // Paths are worth completing in messages too.
             let from = word_start(&before);
-            let word = before[from..].to_owned();
-            if word.contains('/') {
+            if before[from..].contains('/') {
                 self.ask_for(Takes::Path, before, from);
             }
             return;
@@ -36,9 +35,9 @@ impl Core {
             return;
         };
         let from = word_start(&before);
-        let word = before[from..].to_owned();
+        let word = &before[from..];
         if command.takes == Takes::Command {
-            let found = COMMANDS.iter().filter(|command| command.name.starts_with(&word));
+            let found = COMMANDS.iter().filter(|command| command.name.starts_with(word));
             let found = found.map(|command| command.name.to_owned()).collect();
             return self.candidates(&before, from, found);
         }
@@ -51,7 +50,7 @@ impl Core {
 
     /// Asks those who know. Paths are those of the agent, which does not work where we are.
     fn ask_for(&mut self, takes: Takes, before: String, from: usize) {
-        let word = before[from..].to_owned();
+        let word = meant(&before, from);
         let within = self.summary.as_ref().map(|summary| summary.entry.cwd.to_string());
         self.effects.push(Effect::Complete { takes, before, from, word, within });
     }
@@ -69,12 +68,12 @@ impl Core {
             [] => self.hint = Some("nothing to complete".to_owned()),
             [only] => {
                 let end = if only.ends_with('/') { "" } else { " " };
-                self.editor.complete(from, &format!("{only}{end}"));
+                self.editor.complete(from, &format!("{}{end}", written(before, only)));
             }
             [first, rest @ ..] => {
                 let same = rest.iter().fold(first.as_str(), |same, other| common(same, other));
-                if same.len() > before.len() - from {
-                    self.editor.complete(from, same);
+                if same.len() > meant(before, from).len() {
+                    self.editor.complete(from, &written(before, same));
                 }
                 self.candidates = found;
             }
@@ -82,10 +81,37 @@ impl Core {
     }
 }
 
+/// Where the last word begins. In a command a space that follows a backslash is a part of it.
 fn word_start(before: &str) -> usize {
-    before
-        .rfind(char::is_whitespace)
-        .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8))
+    let (mut start, mut escaped) = (0, false);
+    for (at, c) in before.char_indices() {
+        if c.is_whitespace() && !escaped {
+            start = at + c.len_utf8();
+        }
+        escaped = c == '\\' && !escaped && before.starts_with('/');
+    }
+    start
+}
+
+/// The word as a command takes it.
+fn meant(before: &str, from: usize) -> String {
+    let word = &before[from..];
+    if !before.starts_with('/') {
+        return word.to_owned();
+    }
+    let (mut meant, mut rest) = (String::new(), word.chars());
+    while let Some(c) = rest.next() {
+        meant.extend(if c == '\\' { rest.next() } else { Some(c) });
+    }
+    meant
+}
+
+/// A word as it is written in a command, or as it is in a message.
+fn written(before: &str, word: &str) -> String {
+    let special = |c: char| c.is_whitespace() || matches!(c, '\\' | '\'' | '"');
+    let escaped = |c: char| before.starts_with('/') && special(c);
+    let letters = |c: char| escaped(c).then_some('\\').into_iter().chain([c]);
+    word.chars().flat_map(letters).collect()
 }
 
 fn common<'a>(one: &'a str, other: &str) -> &'a str {

@@ -11,6 +11,8 @@ use crate::terminal::choose::Size;
 mod elsewhere_tests;
 #[path = "place_tests.rs"]
 mod place_tests;
+#[path = "typed_tests.rs"]
+mod typed_tests;
 
 const ALERT: &str = "⚠ Ctrl-Y: exec waits for a confirmation";
 const SIZE: Size = Size { columns: 80, rows: 24 };
@@ -240,7 +242,7 @@ fn a_question_that_was_answered_elsewhere_goes_away() {
         json!({"type": "confirmation_resolved", "confirm_id": confirm_id(), "decision": "allow_once",
             "resolved_by": "rpc", "resolved_at": "2026-01-01T00:00:01Z"}),
     );
-    assert_eq!(stage.printed, ["  ? allow_once by rpc"]);
+    assert_eq!(stage.printed, ["  ? exec date: allow_once by rpc"]);
     assert!(!stage.foot().contains("confirmation"), "{}", stage.foot());
     stage.types("1");
     assert_eq!(stage.done, []);
@@ -301,7 +303,7 @@ fn the_second_interrupt_leaves() {
     let mut stage = Stage::with("scout");
     stage.types("draft");
     stage.on(Input::Key(Key::Control('c')));
-    assert_eq!(stage.foot(), "scout › \nCtrl-C again leaves; Esc cancels the turn");
+    assert_eq!(stage.foot(), "scout › \nCtrl-C again leaves");
     stage.now += LEAVE_WITHIN * 2;
     stage.on(Input::Tick);
     // What is not true any more is not said any more.
@@ -310,6 +312,17 @@ fn the_second_interrupt_leaves() {
     assert_eq!(stage.done, []);
     stage.on(Input::Key(Key::Control('c')));
     assert_eq!(stage.done, [Effect::Quit]);
+}
+
+#[test]
+fn nothing_moves_while_the_server_is_away() {
+    let mut stage = Stage::with("scout");
+    stage.sends("Hello", "r1");
+    stage.on(Input::Lost("reset".to_owned()));
+    assert!(!stage.core.is_moving());
+    assert_eq!(stage.foot(), "scout › \nno server · trying again");
+    stage.on(Input::Back);
+    assert!(stage.core.is_moving() && stage.foot().contains("working"), "{}", stage.foot());
 }
 
 #[test]
@@ -424,9 +437,9 @@ fn what_was_said_before_is_shown_with_as_much_as_is_wanted() {
             confirmations: Vec::new(),
         })));
         let (first, rest) = stage.printed.split_at(3);
-        assert_eq!(first, ["", "── scout ──", "… 4 earlier messages: nexus3 rpc messages scout"]);
+        assert_eq!(first, ["", "── scout ──", "… 4 earlier messages: /messages"]);
         let (said, last) = rest.split_at(rest.len() - 1);
         assert_eq!(said, expected);
-        assert_eq!(last, ["… up to 2 that came meanwhile are not here: nexus3 rpc messages scout"]);
+        assert_eq!(last, ["… up to 2 that came meanwhile are not here: /messages"]);
     }
 }

@@ -166,7 +166,7 @@ impl Core {
                 if let Some(asked) = asked {
                     let told = decided(*decision, resolved_by, reason.as_deref());
                     let tone = if decision.allows() { Tone::Good } else { Tone::Bad };
-                    self.note(tone, &format!("  ? {agent}, {}: {told}", asked.tool));
+                    self.note(tone, &format!("  ? {agent}, {}: {told}", asked.call));
                 }
             }
             (What::AgentUpdated { previous_agent_id: Some(before), .. }, _) => {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::asking::decided;
+use super::asking::{call, decided};
 use super::said::message;
 use super::turn::{Doing, Running, Turn, seconds, took};
 use super::{Core, Effect, Feed};
@@ -30,7 +30,9 @@ impl Core {
                 self.note(Tone::Bad, &format!("(events {from} to {to} are not kept)"));
             }
             (What::ServerStopping {}, _) => self.lost("it stops"),
-            (What::ConfirmationRequested { .. }, Some(request)) => {
+            (What::ConfirmationRequested { confirm_id, tool, target, .. }, Some(request)) => {
+                let asked = (confirm_id.clone(), call(&tool.name, target.as_deref()));
+                self.turn(request).asked.push(asked);
                 self.asks_by(event.agent_id.as_ref(), request, &event.what);
             }
             (what, Some(request)) => self.of_a_turn(request, at, what),
@@ -64,17 +66,19 @@ impl Core {
                 let from = source_agent_id.as_ref().map_or(source.as_str(), AgentId::as_str);
                 let lines = message((!own).then_some(from), content);
                 self.print(lines);
-                self.turn = Some(Turn::new(request.clone(), self.now, at));
+                self.turn = Some(Turn::new(self.width(), request.clone(), self.now, at));
             }
             What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
-                self.settled(confirm_id);
+                let asked = self.settled(confirm_id).map(|asked| asked.call);
+                let call = self.turn.as_mut().and_then(|turn| turn.answered(confirm_id)).or(asked);
                 self.pause_text();
                 let told = decided(*decision, resolved_by, reason.as_deref());
                 let tone = if decision.allows() { Tone::Good } else { Tone::Bad };
                 if let Some(turn) = self.turn.as_mut().filter(|_| !decision.allows()) {
                     turn.over += 1;
                 }
-                self.note(tone, &format!("  ? {told}"));
+                let call = call.map(|call| format!("{call}: ")).unwrap_or_default();
+                self.note(tone, &format!("  ? {call}{told}"));
             }
             What::Compacted { tokens_before, tokens_after } => {
                 self.pause_text();
@@ -92,10 +96,10 @@ impl Core {
         if self.turn.as_ref().is_none_or(|turn| turn.request != *request) {
             self.end_turn();
         }
-        let (now, said) = (self.now, &mut self.seen);
+        let (width, now, said) = (self.width(), self.now, &mut self.seen);
         self.turn.get_or_insert_with(|| Turn {
             said: std::mem::take(said),
-            ..Turn::new(request.clone(), now, None)
+            ..Turn::new(width, request.clone(), now, None)
         })
     }
 
@@ -248,7 +252,10 @@ impl Core {
             }
             What::TurnCancelled(ended) => (Tone::Dim, told("cancelled", ended)),
             What::TurnFailed(ended) => (Tone::Bad, told("failed", ended)),
-            What::TurnInterrupted(ended) => (Tone::Bad, told("interrupted", ended)),
+            // How programs go on after it is nothing to people.
+            What::TurnInterrupted(_) => {
+                (Tone::Bad, format!("  ■ interrupted{took}: the server stopped before it ended"))
+            }
             _ => return,
         };
         self.note(tone, &line);

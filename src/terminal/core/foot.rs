@@ -4,16 +4,18 @@ use super::{Core, Link, Sending};
 use crate::limits::terminal::{COLUMNS_MIN, ROWS_MIN};
 use crate::policy::Level;
 use crate::rpc::method::AgentSummary;
+use crate::terminal::clean::clean_line;
 use crate::terminal::line::{Line, Tone, cells};
 use crate::terminal::screen::Foot;
 
 const ACTIVITIES_MAX: usize = 3;
 const CANDIDATE_ROWS_MAX: usize = 4;
+/// Messages that wait for their turn, one row each.
+const SENDING_MAX: usize = 3;
 
 impl Core {
     pub fn foot(&self) -> Foot {
-        // The last column stays empty: a row that fills it would be broken by some terminals.
-        let width = usize::from(self.columns.max(COLUMNS_MIN)) - 1;
+        let width = self.width();
         let rows = usize::from(self.rows.max(ROWS_MIN)) - 1;
         let (mut input, cursor) = self.input(width);
         let mut below = self.candidate_rows(width);
@@ -37,6 +39,11 @@ impl Core {
         Foot { rows: all, cursor }
     }
 
+    /// Of a row. The last column stays empty: a row that fills it would be broken by some terminals.
+    pub(super) fn width(&self) -> usize {
+        usize::from(self.columns.max(COLUMNS_MIN)) - 1
+    }
+
     fn open_rows(&self, width: usize) -> Vec<Line> {
         let open = self.turn.as_ref().map(|turn| turn.text.open_lines()).unwrap_or_default();
         open.iter().flat_map(|line| line.wrapped(width)).collect()
@@ -45,7 +52,7 @@ impl Core {
     /// Between the answer and the input, in at most so many rows.
     fn above(&self, width: usize, rows: usize) -> Vec<Line> {
         let mut lines = Vec::new();
-        if let Some(turn) = &self.turn {
+        if let Some(turn) = self.activity() {
             let mut doing = turn.activity(self.now);
             let more = doing.len().saturating_sub(ACTIVITIES_MAX);
             doing.truncate(ACTIVITIES_MAX);
@@ -55,9 +62,13 @@ impl Core {
             }
         }
         let here = |sending: &&Sending| self.agent.as_ref() == Some(&sending.agent);
-        for sending in self.sending.values().filter(here) {
+        for sending in self.sending.values().filter(here).take(SENDING_MAX) {
             let line = Line::of(Tone::Dim, "… ").with(Tone::Dim, &sending.content);
             lines.push(line.cut(width));
+        }
+        let more = self.sending.values().filter(here).count().saturating_sub(SENDING_MAX);
+        if more > 0 {
+            lines.push(Line::of(Tone::Dim, &format!("… and {more} more")));
         }
         lines.extend(self.alert().map(|alert| alert.cut(width)));
         lines.truncate(rows);
@@ -84,15 +95,17 @@ impl Core {
                 if begin + at == self.editor.cursor() {
                     cursor = (rows.len(), used);
                 }
-                if used + cells(piece) > width {
+                // A tab is shown as the spaces it stands for.
+                let piece = clean_line(piece);
+                if used + cells(&piece) > width {
                     rows.push(std::mem::replace(&mut row, margin(hang)));
                     used = hang;
                     if begin + at == self.editor.cursor() {
                         cursor = (rows.len(), used);
                     }
                 }
-                row.push(Tone::Plain, piece);
-                used += cells(piece);
+                row.push(Tone::Plain, &piece);
+                used += cells(&piece);
             }
             begin += text.len();
             if begin == self.editor.cursor() {
@@ -160,7 +173,8 @@ fn about(summary: &AgentSummary, width: Width) -> Line {
     let entry = &summary.entry;
     let mut line = Line::new();
     if entry.permission_level == Level::Yolo {
-        line.push(Tone::Bad, "YOLO ");
+        line.push(Tone::Alarm, " YOLO ");
+        line.push(Tone::Plain, " ");
     }
     line.push(Tone::Dim, &format!("{} · {}", entry.agent_id, entry.model));
     if let Some(tokens) = &summary.tokens {

@@ -231,6 +231,8 @@ pub struct Core {
     asked: VecDeque<Asked>,
     question: Option<(Question, Menu)>,
     editor: Editor,
+    /// When something was typed last that was no answer.
+    typed: Duration,
     candidates: Vec<String>,
     hint: Option<String>,
     /// Whether it was told that what is typed cannot be kept.
@@ -273,6 +275,7 @@ impl Core {
             asked: VecDeque::new(),
             question: None,
             editor: Editor::default(),
+            typed: Duration::ZERO,
             candidates: Vec::new(),
             hint: None,
             unkept: false,
@@ -294,13 +297,17 @@ impl Core {
         match input {
             Input::Key(key) => self.key(key),
             Input::Paste(text) => {
-                self.leaving = None;
+                (self.leaving, self.typed) = (None, self.now);
                 self.hint = None;
                 self.candidates.clear();
                 // Most terminals paste a line's end as Enter would type it.
                 self.editor.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
             }
-            Input::Resized { columns, rows } => (self.columns, self.rows) = (columns, rows),
+            Input::Resized { columns, rows } => {
+                (self.columns, self.rows) = (columns, rows);
+                let width = self.width();
+                self.turn.iter_mut().for_each(|turn| turn.text.resize(width));
+            }
             Input::Tick => {}
             Input::Event(event) => self.event(&event),
             Input::Elsewhere(event) => self.elsewhere(&event),
@@ -336,7 +343,7 @@ impl Core {
             Input::Ran { text, how } => self.told(how, &text),
             Input::Refreshed(summary) => self.refreshed(*summary),
             Input::Candidates { before, from, found } => self.candidates(&before, from, found),
-            Input::Stop => self.effects.push(Effect::Quit),
+            Input::Stop => self.quit(),
         }
         if self.leaving.is_some_and(|since| self.now.saturating_sub(since) > LEAVE_WITHIN) {
             self.leaving = None;
@@ -348,7 +355,12 @@ impl Core {
 
     /// Whether what is shown changes with time alone.
     pub fn is_moving(&self) -> bool {
-        self.turn.is_some() || self.leaving.is_some()
+        self.activity().is_some() || self.leaving.is_some()
+    }
+
+    /// The turn that goes on, as far as anybody can know.
+    fn activity(&self) -> Option<&Turn> {
+        self.turn.as_ref().filter(|_| self.link == Link::Up)
     }
 
     /// Whom messages go to.
@@ -400,6 +412,12 @@ impl Core {
             self.pause_text();
             self.note(Tone::Bad, &format!("lost the server ({why}); trying again"));
         }
+    }
+
+    /// What was said so far is not taken away with the screen.
+    fn quit(&mut self) {
+        self.pause_text();
+        self.effects.push(Effect::Quit);
     }
 
     /// Shows what was said so far, because something else is shown next.

@@ -63,7 +63,7 @@ impl Core {
         self.sending.retain(|_, sending| !looked || sending.agent != attached.agent);
         self.show_earlier(&attached);
         if let Some(summary) = attached.summary {
-            self.turn = Turn::running(&summary.entry, self.now, self.seen);
+            self.turn = Turn::running(self.width(), &summary.entry, self.now, self.seen);
             self.summary = Some(summary);
         }
         for entry in attached.confirmations {

@@ -17,14 +17,12 @@ impl Core {
         self.note(Tone::Heading, &format!("── {agent} ──"));
         let earlier = attached.total.saturating_sub(attached.messages.len());
         if earlier > 0 && !attached.messages.is_empty() {
-            self.note(
-                Tone::Dim,
-                &format!("… {earlier} earlier messages: nexus3 rpc messages {agent}"),
-            );
+            let count = if earlier == 1 { "message" } else { "messages" };
+            self.note(Tone::Dim, &format!("… {earlier} earlier {count}: /messages"));
         }
         let mut lines: Vec<Line> = Vec::new();
         for numbered in &attached.messages {
-            let mut said = lines_of(&numbered.message, self.feed);
+            let mut said = lines_of(&numbered.message, self.feed, self.width());
             if said.len() > MESSAGE_LINES_ON_ATTACH {
                 let more = said.len() - MESSAGE_LINES_ON_ATTACH;
                 said.truncate(MESSAGE_LINES_ON_ATTACH);
@@ -35,7 +33,7 @@ impl Core {
         self.print(lines);
         if attached.missed > 0 {
             let told = format!("… up to {} that came meanwhile are not here", attached.missed);
-            self.note(Tone::Dim, &format!("{told}: nexus3 rpc messages {agent}"));
+            self.note(Tone::Dim, &format!("{told}: /messages"));
         }
     }
 }
@@ -52,7 +50,7 @@ pub fn message(from: Option<&str>, content: &str) -> Vec<Line> {
     lines
 }
 
-fn lines_of(message: &Message, feed: Feed) -> Vec<Line> {
+fn lines_of(message: &Message, feed: Feed, width: usize) -> Vec<Line> {
     match message {
         Message::User { content, meta } => {
             let other = meta.as_ref().map(|meta| {
@@ -62,7 +60,7 @@ fn lines_of(message: &Message, feed: Feed) -> Vec<Line> {
             self::message(other.as_deref().filter(|from| *from != super::super::CLIENT), content)
         }
         Message::Assistant { content, tool_calls, .. } => {
-            let mut markdown = Markdown::default();
+            let mut markdown = Markdown::new(width);
             let mut lines = markdown.push(content);
             lines.extend(markdown.finish());
             let calls = if feed == Feed::Off { &[] } else { tool_calls.as_slice() };

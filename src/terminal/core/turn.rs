@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::id::RequestId;
+use crate::id::{ConfirmId, RequestId};
 use crate::rpc::method::AgentEntry;
 use crate::terminal::line::{Line, Tone};
 use crate::terminal::markdown::Markdown;
@@ -19,6 +19,8 @@ pub struct Turn {
     /// Characters of its text that are shown, those before its calls among them.
     pub said: usize,
     pub tools: Vec<Running>,
+    /// Calls that wait for an answer, in words.
+    pub asked: Vec<(ConfirmId, String)>,
     /// Calls of the batch that are over, those that were denied among them.
     pub over: usize,
     pub doing: Doing,
@@ -47,15 +49,21 @@ pub enum Doing {
 }
 
 impl Turn {
-    pub fn new(request: RequestId, since: Duration, at: Option<Timestamp>) -> Self {
-        let (text, tools) = (Markdown::default(), Vec::new());
-        Self { request, text, said: 0, tools, over: 0, doing: Doing::Working, since, at }
+    pub fn new(width: usize, request: RequestId, since: Duration, at: Option<Timestamp>) -> Self {
+        let (text, tools, asked) = (Markdown::new(width), Vec::new(), Vec::new());
+        Self { request, text, said: 0, tools, asked, over: 0, doing: Doing::Working, since, at }
+    }
+
+    /// Which call an answer was for, where that is known.
+    pub fn answered(&mut self, confirm_id: &ConfirmId) -> Option<String> {
+        let place = self.asked.iter().position(|(asked, _)| asked == confirm_id)?;
+        Some(self.asked.remove(place).1)
     }
 
     /// The one that an agent was in when we came; so much of its text is shown already.
-    pub fn running(entry: &AgentEntry, now: Duration, said: usize) -> Option<Self> {
+    pub fn running(width: usize, entry: &AgentEntry, now: Duration, said: usize) -> Option<Self> {
         let request = entry.active_request_id.clone()?;
-        Some(Self { said, ..Self::new(request, now, None) })
+        Some(Self { said, ..Self::new(width, request, now, None) })
     }
 
     /// What of a piece of its text is not shown yet.

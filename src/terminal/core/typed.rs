@@ -15,7 +15,7 @@ impl Core {
         self.leaving = None;
         self.hint = None;
         if key == Key::Control('d') && self.editor.is_empty() {
-            return self.effects.push(Effect::Quit);
+            return self.quit();
         }
         if self.question.is_some() && self.answer(key) {
             return;
@@ -24,6 +24,7 @@ impl Core {
             Key::Escape => self.escape(),
             Key::Control('l') => self.effects.push(Effect::ClearScreen),
             Key::Control('y') => self.look_at_alert(),
+            Key::Control('o') => self.show_whole_question(),
             Key::Tab => return self.complete(),
             Key::Enter if self.editor.before_cursor().ends_with('\\') => {
                 self.editor.on(Key::Backspace);
@@ -34,22 +35,27 @@ impl Core {
                 self.hint = Some("answer with a number, or choose with the arrows".to_owned());
             }
             Key::Enter => self.enter(),
-            Key::Control('j') => self.editor.on(Key::NewLine),
-            key => self.editor.on(key),
+            Key::Control('j') => self.edit(Key::NewLine),
+            key => self.edit(key),
         }
         self.candidates.clear();
+    }
+
+    fn edit(&mut self, key: Key) {
+        self.typed = self.now;
+        self.editor.on(key);
     }
 
     /// The first clears what was typed, a second one leaves.
     fn interrupt(&mut self) {
         if self.leaving.is_some() {
-            self.effects.push(Effect::Quit);
-            return;
+            return self.quit();
         }
         self.editor.clear();
         self.candidates.clear();
         self.leaving = Some(self.now);
-        self.hint = Some("Ctrl-C again leaves; Esc cancels the turn".to_owned());
+        let cancels = if self.turn.is_some() { "; Esc cancels the turn" } else { "" };
+        self.hint = Some(format!("Ctrl-C again leaves{cancels}"));
     }
 
     fn escape(&mut self) {
@@ -144,7 +150,7 @@ impl Core {
             Does::Over => self.over(),
             Does::Help => self.help(words.first().map(String::as_str)),
             Does::Clear => self.effects.push(Effect::ClearScreen),
-            Does::Quit => self.effects.push(Effect::Quit),
+            Does::Quit => self.quit(),
         }
     }
 
@@ -181,10 +187,10 @@ impl Core {
             return self.unknown(word, nearest(word));
         }
         if wanted.is_none() {
-            let keys = "Esc cancels the turn · Ctrl-Y asks what waits for a confirmation · Ctrl-C twice \
-                or Ctrl-D leaves · Alt-Enter or \\ Enter: a new line · Tab completes · Up and Down: what \
-                was typed before, but for what begins with a space · //text: a message that begins \
-                with a slash";
+            let keys = "Esc cancels the turn · Ctrl-Y asks what waits for a confirmation, Ctrl-O shows \
+                all of it · Ctrl-C twice or Ctrl-D leaves · Alt-Enter or \\ Enter: a new line · Tab \
+                completes · Up and Down: what was typed before, but for what begins with a space · \
+                //text: a message that begins with a slash";
             lines.push(Line::of(Tone::Dim, keys).hanging(4));
         }
         self.print(lines);
