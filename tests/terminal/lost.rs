@@ -3,10 +3,9 @@
 use std::process::{Child, Stdio};
 
 use rustix::process::Signal;
-use serde_json::json;
 
-use super::person::at_server;
-use super::support::{Serving, private_home, program, signal};
+use super::person::{at_server, scripted};
+use super::support::{Serving, program, signal};
 
 /// The first answer never ends; the next one does.
 const SCRIPT: &str = "[[model]]\nwhen = \"Count\"\nsays = [\"One, \", \"two.\"]\npause = \"1h\"\n\
@@ -24,12 +23,7 @@ impl Drop for Again {
 
 #[test]
 fn a_terminal_goes_on_with_a_server_that_was_killed() {
-    let home = private_home();
-    let script = home.path().join("script.toml");
-    std::fs::write(&script, SCRIPT).unwrap();
-    let provider = json!({"type": "script", "script": script, "models": {"m": {"id": "m"}}});
-    let config = json!({"providers": {"p": provider}});
-    std::fs::write(home.path().join("config.json"), config.to_string()).unwrap();
+    let home = scripted(SCRIPT);
     let mut server = Serving::start_in(home, &[]);
     server.rpc(&["create", "scout", "--cwd", "/"]);
     let mut person = at_server(&server, &["--agent", "scout"], 80, 24);

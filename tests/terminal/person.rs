@@ -2,8 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -12,6 +14,8 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::json;
+use tempfile::TempDir;
 
 use super::support;
 
@@ -87,6 +91,15 @@ impl Person {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Pulls at the window. Nobody tells the program.
+    pub fn resizes(&mut self, columns: u16, rows: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let cells = |number| NonZeroU16::new(number).unwrap();
+        let mut shown = self.screen.shown.lock().unwrap();
+        shown.parser.screen_mut().set_size(cells(rows), cells(columns));
+        tcsetwinsize(&self.keys, size).unwrap();
+    }
+
     /// Looks until the screen is as wanted, and gives it with what differs from run to run left out.
     pub fn sees(&self, what: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -153,6 +166,30 @@ pub fn at_server(server: &support::Serving, arguments: &[&str], columns: u16, ro
     assert!(server.said[0].ends_with(&server.port), "it listens: {:?}", server.said);
     let mut command = server.command(&[&["connect"], arguments].concat());
     Person::at(command.current_dir("/"), columns, rows)
+}
+
+/// A port that nobody has just now.
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}
+
+/// A terminal with a server of its own.
+pub fn alone(home: &Path, arguments: &[&str], (columns, rows): (u16, u16)) -> Person {
+    let mut command = support::program(home);
+    command.args(arguments).args(["--port", &free_port()]).current_dir("/");
+    Person::at(&mut command, columns, rows)
+}
+
+/// A home whose model answers as this says.
+pub fn scripted(script: &str) -> TempDir {
+    let home = support::private_home();
+    let file = home.path().join("script.toml");
+    std::fs::write(&file, script).unwrap();
+    let provider = json!({"type": "script", "script": file, "models": {"m": {"id": "m"}}});
+    let config = json!({"providers": {"p": provider}});
+    std::fs::write(home.path().join("config.json"), config.to_string()).unwrap();
+    home
 }
 
 /// Times and numbers of tokens differ from run to run.

@@ -1,26 +1,11 @@
 //! From an empty home to a conversation that is resumed, on a server of the terminal's own.
 
-use std::net::TcpListener;
-use std::path::Path;
-
-use super::person::Person;
-use super::support::{private_home, program};
-
-/// A port that nobody has just now.
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
-
-fn begins(home: &Path, arguments: &[&str], (columns, rows): (u16, u16)) -> Person {
-    let mut command = program(home);
-    command.args(arguments).args(["--port", &free_port()]).current_dir("/");
-    Person::at(&mut command, columns, rows)
-}
+use super::person::alone;
+use super::support::private_home;
 
 fn tour(size: (u16, u16)) -> Vec<(&'static str, String)> {
     let home = private_home();
-    let mut person = begins(home.path(), &[], size);
+    let mut person = alone(home.path(), &[], size);
     let mut seen = vec![("1 start", person.sees_text("demo ·"))];
     person.types("Hello\r");
     person.sees(|screen| screen.contains("that tool.") && !screen.contains("Esc"));
@@ -45,11 +30,11 @@ fn tour(size: (u16, u16)) -> Vec<(&'static str, String)> {
     person.types("\x04");
     let (status, last) = person.leaves();
     assert!(status.success(), "{last}");
-    let mut person = begins(home.path(), &["--resume"], size);
+    let mut person = alone(home.path(), &["--resume"], size);
     seen.push(("5 resumed", person.sees_text("notes · demo")));
     person.types("/quit\r");
     assert!(person.leaves().0.success());
-    let mut person = begins(home.path(), &[], size);
+    let mut person = alone(home.path(), &[], size);
     seen.push(("6 lobby", person.sees_text("Esc leaves")));
     person.types("\x1b");
     assert!(person.leaves().0.success());

@@ -3,10 +3,13 @@
 mod office;
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use tokio::time::timeout;
 
 use self::office::Desk;
 pub use self::office::office;
@@ -19,10 +22,18 @@ use crate::id::AgentId;
 use crate::terminal::CLIENT;
 use crate::terminal::choose::choose;
 use crate::terminal::core::{Core, Feed};
-use crate::terminal::drive::Terminal;
+use crate::terminal::drive::{Face, Terminal};
+use crate::terminal::line::{Line, Tone};
 use crate::terminal::lobby::{self, Fresh, LobbyError, Wish};
+use crate::terminal::screen::Foot;
 use crate::terminal::shell::{self, Colours, Screen};
 use crate::world::World;
+
+/// What somebody has to know who never was here.
+const WELCOME: &str = "NEXUS3 · /help · Ctrl-D leaves";
+
+/// How long a server of our own may take to stop before whoever waits is told why.
+const CLOSING_UNTOLD_MAX: Duration = Duration::from_millis(500);
 
 // No doc comment: clap would take it for the help of the program.
 #[derive(Debug, Args)]
@@ -151,16 +162,36 @@ impl Talk {
                         return Ok(());
                     }
                 };
-                open.stop().await;
+                close(world, open).await;
                 talked
             }
+            Detection::OtherService => Err(something_else(&connection)),
             // Whatever is wrong with it shows with the first call.
-            Detection::NexusServer
-            | Detection::OtherService
-            | Detection::Timeout
-            | Detection::Error => Box::pin(talk(&connection.named(CLIENT), begin)).await,
+            Detection::NexusServer | Detection::Timeout | Detection::Error => {
+                Box::pin(talk(&connection.named(CLIENT), begin)).await
+            }
         }
     }
+}
+
+/// Lets the server of our own end what it does, which may take as long as its grace: nobody has to wait.
+async fn close(world: &World, open: Open) {
+    let mut stopping = pin!(open.stop());
+    if timeout(CLOSING_UNTOLD_MAX, &mut stopping).await.is_ok() {
+        return;
+    }
+    output::note("the server ends what still runs; Ctrl-C leaves at once");
+    tokio::select! {
+        biased;
+        () = world.signals.stop() => {}
+        () = stopping => {}
+    }
+}
+
+fn something_else(connection: &Connection) -> Failed {
+    let address = connection.client.address();
+    let error = anyhow::anyhow!("what answers at {address} is no NEXUS3 server");
+    Failed::Other(error.context(Hint("name another port with --port".to_owned())))
 }
 
 /// The server that was named, the one that runs, or the one that is chosen where there are several; as it
@@ -223,6 +254,7 @@ async fn talk(connection: &Connection, begin: Beginning) -> Result<(), Failed> {
         // Whoever ends this program is not kept waiting by what is being said.
         biased;
         () = world.signals.stop() => Err(Failed::Interrupted),
+        () = world.signals.hung_up() => Err(Failed::Interrupted),
         talked = talking => talked,
     };
     drop(screen);
@@ -242,6 +274,7 @@ async fn converse(
     let Some((agent, how)) = entered.map_err(failed)? else {
         return Ok(());
     };
+    screen.show(&[Line::of(Tone::Dim, WELCOME)], &Foot::default())?;
     let office = Arc::new(Desk::new(connection, fresh.directory));
     let core = Core::new(size.columns, size.rows, feed);
     Terminal::new(core, client.clone(), office, screen).run(agent, how).await?;
@@ -255,9 +288,9 @@ fn failed(error: LobbyError) -> Failed {
     }
 }
 
-fn since_1970(world: &World) -> std::time::Duration {
+fn since_1970(world: &World) -> Duration {
     let since = world.clock.now().as_duration();
-    std::time::Duration::try_from(since).unwrap_or_default()
+    Duration::try_from(since).unwrap_or_default()
 }
 
 fn colours(world: &World) -> Colours {
