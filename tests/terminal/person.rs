@@ -57,12 +57,7 @@ impl Person {
         let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
         let terminal = OpenOptions::new().read(true).write(true).open(name).unwrap();
         let end = || OwnedFd::from(terminal.try_clone().unwrap());
-        command
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .env_remove("NO_COLOR")
-            .env("TERM", "xterm");
+        command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm");
         let child = command.spawn().unwrap();
         command.stdin(std::process::Stdio::null());
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
@@ -132,6 +127,20 @@ impl Person {
         let text = steady(&shown.parser.screen().contents());
         drop(shown);
         (status, text)
+    }
+
+    /// Whether anything on the screen has a colour or stands out.
+    pub fn sees_colours(&self) -> bool {
+        let shown = self.screen.shown.lock().unwrap();
+        let screen = shown.parser.screen();
+        let (rows, columns) = screen.size();
+        let cells =
+            (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        let mut cells = cells.filter_map(|(row, column)| screen.cell(row, column));
+        cells.any(|cell| {
+            let coloured = [cell.fgcolor(), cell.bgcolor()] != [vt100::Color::Default; 2];
+            coloured || cell.bold() || cell.dim() || cell.italic() || cell.inverse()
+        })
     }
 
     pub fn child(&self) -> &Child {

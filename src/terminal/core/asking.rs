@@ -396,15 +396,15 @@ pub fn decided(decision: Choice, by: &str, reason: Option<&str>) -> String {
     format!("{} by {by}{why}", decision.name())
 }
 
-/// A decision as a person says it.
+/// A decision as a person says it, in so few words that they can be told apart at forty columns.
 fn said(choice: Choice) -> &'static str {
     match choice {
         Choice::AllowOnce => "allow it once",
-        Choice::AllowFile => "from now on allow changes of this file",
-        Choice::AllowDir => "from now on allow changes in this directory",
-        Choice::AllowExecCwd => "from now on allow this program in this directory",
-        Choice::AllowTool => "from now on allow every call of this tool",
-        Choice::AllowServer => "from now on allow every tool of this MCP server",
+        Choice::AllowFile => "allow this file from now on",
+        Choice::AllowDir => "allow this directory from now on",
+        Choice::AllowExecCwd => "allow this program here from now on",
+        Choice::AllowTool => "allow this tool from now on",
+        Choice::AllowServer => "allow its MCP server from now on",
         Choice::Deny => "deny it",
         Choice::TimeoutDeny => "nobody answered",
     }

@@ -192,8 +192,10 @@ impl Core {
             lines.push(Line::of(Tone::Bad, &format!("    {first}")).hanging(4));
         }
         if self.feed == Feed::Full {
-            let result = output.trim_end().lines().take(RESULT_LINES_MAX);
-            lines.extend(result.map(|text| Line::of(Tone::Dim, &format!("    {text}")).hanging(4)));
+            let mut result = output.trim_end().lines();
+            let first = result.by_ref().take(RESULT_LINES_MAX);
+            lines.extend(first.map(|text| Line::of(Tone::Dim, &format!("    {text}")).hanging(4)));
+            lines.extend(result.next().map(|_| Line::of(Tone::Dim, "    …")));
         }
         self.print(lines);
     }
