@@ -47,7 +47,7 @@ pub struct Talk {
     /// Goes on with a saved session
     #[arg(long, value_name = "NAME", group = "wish")]
     session: Option<String>,
-    /// What the model of a fresh agent is told first, instead of the usual
+    /// Begins with a fresh agent whose model is told this first, instead of the usual
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "session", "agent"])]
     template: Option<PathBuf>,
     /// Talks to this agent
@@ -137,7 +137,7 @@ impl Talk {
             (Some(agent), _) => Wish::Agent(agent),
             (None, Some(name)) => Wish::Session(name),
             (None, None) if self.resume => Wish::Resume,
-            (None, None) if self.fresh => Wish::Fresh,
+            (None, None) if self.fresh || self.template.is_some() => Wish::Fresh,
             (None, None) => Wish::Ask,
         };
         let fresh = Fresh {

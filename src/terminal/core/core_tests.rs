@@ -181,6 +181,25 @@ fn whatever_ends_a_turn_ends_its_spinner() {
 }
 
 #[test]
+fn how_far_a_call_is_stands_beside_it() {
+    let mut stage = Stage::with("scout");
+    stage.sends("Hello", "r1");
+    let call = json!({"type": "tool_started", "tool_id": "1", "name": "dig", "params": "{}"});
+    stage.event("r1", call);
+    assert!(stage.foot().contains("s dig {}"), "{}", stage.foot());
+    for (progress, total, message, told) in [
+        (3.0, Some(4.0), Some("deep"), "s dig 75 % deep · {}"),
+        (9.0, Some(4.0), None, "s dig 100 % · {}"),
+        (2.5, None, None, "s dig 2.5 · {}"),
+    ] {
+        let far = json!({"type": "tool_progress", "tool_id": "1", "name": "dig",
+            "progress": progress, "total": total, "message": message});
+        stage.event("r1", far);
+        assert!(stage.foot().contains(told), "{}", stage.foot());
+    }
+}
+
+#[test]
 fn escape_cancels_the_turn_and_keeps_what_is_typed() {
     let mut stage = Stage::with("scout");
     stage.sends("Hello", "r1");

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::asking::{call, decided};
 use super::said::message;
-use super::turn::{Doing, Running, Turn, seconds, took};
+use super::turn::{Doing, Running, Turn, far, seconds, took};
 use super::{Core, Effect, Feed};
 use crate::event::{Ended, Event, What};
 use crate::id::{AgentId, RequestId};
@@ -127,7 +127,7 @@ impl Core {
             What::ToolDetected { name, .. } => turn.doing = Doing::Calling(name.clone()),
             What::ToolStarted { tool_id, name, params } => {
                 let (id, name, params) = (tool_id.clone(), name.clone(), params.clone());
-                turn.tools.push(Running { id, name, params, since: now, at });
+                turn.tools.push(Running { id, name, params, far: None, since: now, at });
                 turn.doing = Doing::Working;
                 let rest = turn.text.finish();
                 self.print(rest);
@@ -137,6 +137,11 @@ impl Core {
                 let begun = turn.tools.iter().position(|tool| tool.id == *tool_id);
                 let begun = begun.map(|index| turn.tools.remove(index)).and_then(|tool| tool.at);
                 self.tool_completed(took(begun, at).map(seconds), what);
+            }
+            What::ToolProgress { tool_id, progress, total, message, .. } => {
+                let far = far(*progress, *total, message.as_deref());
+                let tools = turn.tools.iter_mut().filter(|tool| tool.id == *tool_id);
+                tools.for_each(|tool| tool.far = Some(far.clone()));
             }
             What::ProviderRetry { attempt, after_ms, reason } => {
                 let after = seconds(std::time::Duration::from_millis(*after_ms));
@@ -154,7 +159,6 @@ impl Core {
             }
             // The stream gives snapshots as chunks. The others were looked at before.
             What::BatchCompleted(_)
-            | What::ToolProgress { .. }
             | What::TurnSnapshot { .. }
             | What::AgentCreated { .. }
             | What::AgentDestroyed { .. }

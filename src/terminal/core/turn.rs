@@ -34,6 +34,8 @@ pub struct Running {
     pub id: String,
     pub name: String,
     pub params: String,
+    /// How far it is, where its server tells.
+    pub far: Option<String>,
     pub since: Duration,
     pub at: Option<Timestamp>,
 }
@@ -85,7 +87,7 @@ impl Turn {
         };
         if !self.tools.is_empty() {
             let tools = self.tools.iter();
-            return tools.map(|t| line(&format!("{} {}", t.name, t.params), t.since)).collect();
+            return tools.map(|tool| line(&tool.told(), tool.since)).collect();
         }
         let line = match &self.doing {
             Doing::Working => line("working · Esc cancels", self.since),
@@ -94,6 +96,26 @@ impl Turn {
             Doing::Waiting(why) => line(why, self.since),
         };
         vec![line]
+    }
+}
+
+impl Running {
+    /// How far it is stands first: what follows may be cut.
+    fn told(&self) -> String {
+        let far = self.far.as_ref().map(|far| format!(" {far} ·")).unwrap_or_default();
+        format!("{}{far} {}", self.name, self.params)
+    }
+}
+
+/// How far something is, in words.
+pub fn far(progress: f64, total: Option<f64>, message: Option<&str>) -> String {
+    let number = match total.filter(|total| *total > 0.0) {
+        Some(total) => format!("{:.0} %", (progress / total * 100.0).clamp(0.0, 100.0)),
+        None => progress.to_string(),
+    };
+    match message {
+        Some(message) => format!("{number} {message}"),
+        None => number,
     }
 }
 
