@@ -49,7 +49,7 @@ pub use decide::Question;
 use decide::{Admitted, Examined};
 use error::FileError;
 use mcp::{Guest, Servers};
-pub use programs::asked_for;
+pub use programs::{Kept, asked_for};
 pub use progress::{Progress, Tell};
 use team::Membership;
 use workplace::{Site, Turns, Workplace};

@@ -11,6 +11,7 @@ mod run_python;
 mod shell;
 
 pub use asked_for::asked_for;
+pub use output::Kept;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -38,7 +39,7 @@ use crate::message::ToolDefinition;
 use crate::policy::programs::{Wanted, programs};
 use crate::policy::{Decision, Leave, Permissions, Permit, Rule, Subject};
 use crate::world::{BoxFuture, Confinement, Environment, Exit, Process, Program, Programs};
-use output::{End, Kept, Told};
+use output::{End, Told};
 
 pub(super) use exec::Exec;
 pub(super) use git::Git;

@@ -19,8 +19,8 @@ const PIECE_BYTES: usize = 16 * 1024;
 const LINES: usize = RESULT_LINES_MAX - 10;
 
 /// The beginning and the end of an output.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     /// How much was between them.
@@ -56,7 +56,8 @@ impl Kept {
         }
     }
 
-    fn add(&mut self, piece: &[u8]) {
+    /// Takes in what comes next.
+    pub fn add(&mut self, piece: &[u8]) {
         let room = PROGRAM_OUTPUT_HALF_BYTES - self.head.len();
         let (head, tail) = piece.split_at(room.min(piece.len()));
         self.head.extend_from_slice(head);
@@ -66,12 +67,25 @@ impl Kept {
         self.between += over as u64;
     }
 
-    fn is_empty(&self) -> bool {
+    /// The beginning, how many bytes are missing after it, and the end.
+    pub fn parts(&self) -> (Vec<u8>, u64, Vec<u8>) {
+        (self.head.clone(), self.between, self.tail.iter().copied().collect())
+    }
+
+    pub fn is_empty(&self) -> bool {
         self.head.is_empty()
     }
 
-    fn len(&self) -> usize {
+    /// How many bytes are kept.
+    pub fn len(&self) -> usize {
         self.head.len() + self.tail.len()
+    }
+
+    /// How long the text may become, in which what stands for bytes that are no text is longer than they.
+    fn text_len(&self) -> usize {
+        let length = |bytes: &[u8]| String::from_utf8_lossy(bytes).len();
+        let (one, other) = self.tail.as_slices();
+        length(&self.head) + length(one) + length(other)
     }
 
     fn lines(&self) -> usize {
@@ -130,7 +144,7 @@ impl Told {
     pub(super) fn output(self) -> ToolOutput {
         const BYTES: usize = RESULT_BYTES_MAX - RESULT_NOTES_BYTES_MAX;
         let (of_output, of_errors) = (self.output.lines(), self.errors.lines());
-        let bytes = share(self.errors.len(), self.output.len(), BYTES);
+        let bytes = share(self.errors.text_len(), self.output.text_len(), BYTES);
         let lines = share(of_errors, of_output, LINES);
         let mut told = String::new();
         for (name, kept, bytes, lines) in [
@@ -230,5 +244,13 @@ mod tests {
         let mut kept = Kept::default();
         kept.add(b"a\xff\n");
         assert_eq!(kept.text(100, 100), "a\u{fffd}\n");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_have_room_for_what_stands_for_them() {
+        let mut errors = Kept::default();
+        errors.add(b"\xc3");
+        let told = Told { output: kept("a\n"), errors, end: End::Exit(Exit::Code(0)) }.output();
+        assert_eq!(told, Ok("stdout:\na\nstderr:\n\u{fffd}\nexit code: 0".to_owned()));
     }
 }
