@@ -183,7 +183,7 @@ pub const LOG_CLOSE_MAX: Duration = Duration::from_secs(5);
 // Recordings.
 /// What may wait to be taken into a recording; more ends it.
 pub const RECORD_QUEUE_BYTES_MAX: usize = 32 * MIB;
-pub const RECORD_QUEUE_NOTES_MAX: usize = 16 * 1024;
+pub const RECORD_QUEUE_NOTES_MAX: usize = 64 * 1024;
 pub const RECORD_NOTES_AT_ONCE_MAX: usize = 512;
 /// What a recording holds, in memory and in its file; then it ends.
 pub const RECORD_BYTES_MAX: usize = 64 * MIB;
@@ -194,8 +194,6 @@ pub const RECORD_FILES_BYTES_MAX: usize = 16 * MIB;
 pub const RECORD_EARLIER_BYTES_MAX: usize = 8 * MIB;
 /// Directories of agents in which what is listed is kept.
 pub const RECORD_ROOTS_MAX: usize = 64;
-/// Pieces of a program's output.
-pub const RECORD_OUTPUT_PIECES_MAX: usize = 1024;
 /// Pieces of one answer; neighbours are joined where there are more.
 pub const RECORD_CHUNKS_MAX: usize = 256;
 /// The newest events and moments that a step can be put after.

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -125,6 +126,11 @@ impl Secrets {
     /// The text without them, and without tokens of servers like this one.
     pub fn hide(&self, text: &str) -> String {
         self.0.scrub_text(text)
+    }
+
+    /// Where they lie in a text, in order and apart from each other.
+    pub fn found(&self, text: &str) -> Vec<Range<usize>> {
+        self.0.found(text)
     }
 
     /// These and others.

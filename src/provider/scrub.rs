@@ -63,7 +63,7 @@ impl Redactor {
     }
 
     /// Where secrets lie, in order and apart from each other.
-    fn found(&self, text: &str) -> Vec<Range<usize>> {
+    pub(super) fn found(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for secret in self.secrets() {
             let secret = secret.expose_secret();

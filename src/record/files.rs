@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 
-use super::note::{Found, Sighting, What};
+use super::note::{Found, Listing, Sighting, What};
 use super::{Recorder, temporary};
 use crate::limits::RECORD_FILE_BYTES_MAX;
 use crate::world::{Access, Dir, Entry, File, Fs, Kind, Stat};
@@ -84,11 +84,19 @@ impl Eye {
         }
     }
 
+    /// Somebody asks what there is, which only agents do elsewhere.
+    fn asked_about(&self, path: PathBuf, found: Found, stat: &Stat) {
+        if path.starts_with(&self.home) {
+            self.saw(path, found, stat);
+        } else {
+            self.noted(path, found, stat);
+        }
+    }
+
     /// The same, wherever it is.
     fn noted(&self, path: PathBuf, found: Found, stat: &Stat) {
         if self.minds(&path) {
-            let Stat { len, mode, modified, kind: _ } = *stat;
-            self.recorder.note(What::File(Sighting { path, found, len, mode, modified }));
+            self.recorder.note(What::File(Sighting::of(path, found, stat)));
         }
     }
 
@@ -216,6 +224,24 @@ impl WatchedDir {
         }
     }
 
+    /// A whole directory as one note: large ones would fill the queue.
+    fn listing(&self, entries: &[Entry]) -> Listing {
+        let (mut seen, mut unseen) = (Vec::with_capacity(entries.len() + 1), Vec::new());
+        let names = entries.iter().map(|entry| Path::new(&entry.name));
+        for name in std::iter::once(Path::new(".")).chain(names) {
+            let path = self.at(name);
+            if !self.eye.minds(&path) {
+                continue;
+            }
+            let stat = self.inner.stat(name).ok();
+            match stat.and_then(|stat| Some((self.found(name, &stat)?, stat))) {
+                Some((found, stat)) => seen.push(Sighting::of(path, found, &stat)),
+                None => unseen.push(path),
+            }
+        }
+        Listing { directory: self.path.clone(), seen, unseen }
+    }
+
     /// Passes on a result, and why it failed where what is there, or is not, is to blame.
     fn blocked<T>(&self, path: &Path, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
@@ -298,20 +324,16 @@ impl Dir for WatchedDir {
 
     fn stat(&self, path: &Path) -> io::Result<Stat> {
         let stat = self.blocked(path, self.inner.stat(path))?;
-        self.look(path, &stat);
+        if let Some(found) = self.found(path, &stat) {
+            self.eye.asked_about(self.at(path), found, &stat);
+        }
         Ok(stat)
     }
 
     fn list(&self) -> io::Result<Vec<Entry>> {
         let entries = self.inner.list()?;
         if self.eye.is_listed(&self.path) && self.eye.minds(&self.path) {
-            let names = entries.iter().map(|entry| Path::new(&entry.name));
-            for name in std::iter::once(Path::new(".")).chain(names) {
-                let Ok(stat) = self.inner.stat(name) else { continue };
-                if let Some(found) = self.found(name, &stat) {
-                    self.eye.noted(self.at(name), found, &stat);
-                }
-            }
+            self.eye.recorder.note(What::Listed(self.listing(&entries)));
         }
         Ok(entries)
     }

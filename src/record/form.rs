@@ -73,17 +73,49 @@ impl From<Yes> for bool {
 pub(super) struct Program {
     pub(super) run: Vec<String>,
     pub(super) times: u64,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) stdout: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) stderr: String,
+    #[serde(skip_serializing_if = "Output::is_empty")]
+    pub(super) stdout: Output,
+    #[serde(skip_serializing_if = "Output::is_empty")]
+    pub(super) stderr: Output,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exit: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) signal: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) takes: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) writes: Files,
 }
+
+/// What a program says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Output {
+    Whole(String),
+    /// The beginning, something as long as what is missing, and the end.
+    Parts(String, Filler, String),
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::Whole(String::new())
+    }
+}
+
+impl Output {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Filler {
+    pub(super) text: &'static str,
+    pub(super) repeat: u64,
+}
+
+/// The files and outputs of a scenario are no longer.
+pub(super) const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 pub(super) type Files = BTreeMap<String, File>;
 

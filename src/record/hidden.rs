@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
-use super::Setting;
+use super::{Setting, keys};
 use crate::config::directories;
 use crate::provider::Secrets;
 use crate::world::World;
@@ -17,9 +17,11 @@ pub(super) const PROJECT: &str = "/project";
 pub(super) const HOME: &str = "/home/nexus/.nexus3";
 const USER: &str = "/home/nexus";
 
-/// How the names of variables end whose values nobody shows.
-const SECRET_NAMES: [&str; 6] =
-    ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS", "_CANARY"];
+/// How the names of variables end whose values nobody shows, in any case and also as the whole name.
+const SECRET_NAMES: [&str; 9] =
+    ["key", "token", "secret", "password", "passwd", "passphrase", "credentials", "_pat", "canary"];
+/// How many keys are learnt from what they stand in.
+const LEARNT_MAX: usize = 256;
 
 #[derive(Clone, Debug)]
 pub(super) struct Hidden {
@@ -28,13 +30,18 @@ pub(super) struct Hidden {
     places: Vec<(String, String)>,
     /// Where the server was started.
     pub(super) cwd: String,
+    /// How many more keys may be learnt.
+    learnt_left: usize,
 }
 
 impl Hidden {
     pub(super) fn new(world: &World, secrets: &Secrets, setting: &Setting) -> Self {
         let variables = world.environment.vars().into_iter();
-        let secret =
-            variables.filter(|(name, _)| SECRET_NAMES.iter().any(|end| name.ends_with(end)));
+        let is_secret = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            SECRET_NAMES.iter().any(|end| name.ends_with(end))
+        };
+        let secret = variables.filter(|(name, _)| is_secret(name));
         let secrets = secrets.and(secret.map(|(_, value)| SecretString::from(value)));
         let resolved = |path: &PathBuf| world.fs.canonical(path).ok();
         let user = world.environment.home_dir();
@@ -70,7 +77,7 @@ impl Hidden {
             .collect();
         places.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         places.dedup();
-        Self { secrets, places, cwd: PROJECT.to_owned() }
+        Self { secrets, places, cwd: PROJECT.to_owned(), learnt_left: LEARNT_MAX }
     }
 
     /// Hides these, too, from now on.
@@ -80,19 +87,28 @@ impl Hidden {
         }
     }
 
+    /// Hides the keys of others that stand in a text by names which say so, from now on.
+    pub(super) fn learn_from(&mut self, text: &str) {
+        let mut told = keys::told_in(text);
+        told.retain(|key| self.secrets.hide(key.expose_secret()) == key.expose_secret());
+        told.truncate(self.learnt_left);
+        self.learnt_left -= told.len();
+        self.learn(&told);
+    }
+
     /// Whether a key stands in bytes that are no text, in which it cannot be hidden.
     pub(super) fn has_key(&self, bytes: &[u8]) -> bool {
         let text = String::from_utf8_lossy(bytes);
-        self.secrets.hide(&text) != text
+        self.keys(&text) != text
     }
 
     /// Without keys, wherever they are.
     pub(super) fn keys(&self, text: &str) -> String {
-        self.secrets.hide(text)
+        keys::hide(text, self.secrets.found(text))
     }
 
     pub(super) fn text(&self, text: &str) -> String {
-        let mut text = self.secrets.hide(text);
+        let mut text = self.keys(text);
         for (path, place) in &self.places {
             text = replaced(&text, path, place);
         }
@@ -193,5 +209,14 @@ mod tests {
         assert_eq!(hidden.pieces(&plain), plain);
         let value = serde_json::json!({ "sk-canary-0123456789": ["a sk-canary-0123456789"] });
         assert_eq!(hidden.value(&value), serde_json::json!({ "[redacted]": ["a [redacted]"] }));
+    }
+
+    #[test]
+    fn a_key_of_somebody_else_is_hidden_everywhere_once_it_is_told() {
+        let mut hidden = hidden();
+        assert_eq!(hidden.text("hunter2hunter2"), "hunter2hunter2");
+        hidden.learn_from("DB_PASSWORD=hunter2hunter2");
+        assert_eq!(hidden.text("It is hunter2hunter2."), "It is [redacted].");
+        assert_eq!(hidden.text("sk-ant-api03-abcdefgh0123"), "[redacted]");
     }
 }

@@ -21,6 +21,7 @@ mod ear; // models
 mod files; // a disk with somebody who looks on
 mod form; // the parts of a scenario
 mod hidden; // secrets and places
+mod keys; // what looks like a secret
 mod note; // what is told
 mod programs; // programs with somebody who looks on
 mod servers; // MCP servers

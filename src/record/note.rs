@@ -17,8 +17,9 @@ use crate::provider::FinishReason;
 use crate::provider::script::View;
 use crate::session::SessionFile;
 use crate::store::RequestRecord;
+use crate::tool::Kept;
 use crate::tool::mcp::{End, Origin};
-use crate::world::Exit;
+use crate::world::{Exit, Stat};
 
 /// Something that happened, since the recording began.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub(super) enum What {
     ProgramStarted(Number, Vec<String>, Timestamp),
     ProgramEnded(Number, Ran),
     File(Sighting),
+    /// Somebody listed a directory.
+    Listed(Listing),
     /// With the MCP server of this name.
     Mcp(String, Conversation),
     /// The server was asked to stop, by a signal.
@@ -281,8 +284,8 @@ pub(super) enum Conversation {
 /// How a program ended, and what it said.
 #[derive(Debug)]
 pub(super) struct Ran {
-    pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+    pub(super) stdout: Kept,
+    pub(super) stderr: Kept,
     pub(super) took: Duration,
     pub(super) at: Timestamp,
     pub(super) end: RanEnd,
@@ -294,6 +297,9 @@ pub(super) enum RanEnd {
     Exit(Exit),
     /// It was ended from outside.
     Ended,
+    /// There is no such program.
+    NotThere,
+    /// There is one, and it cannot be started.
     NotStarted,
 }
 
@@ -305,6 +311,45 @@ pub(super) struct Sighting {
     pub(super) len: u64,
     pub(super) mode: u32,
     pub(super) modified: Timestamp,
+}
+
+impl Sighting {
+    pub(super) fn of(path: PathBuf, found: Found, stat: &Stat) -> Self {
+        let Stat { len, mode, modified, kind: _ } = *stat;
+        Self { path, found, len, mode, modified }
+    }
+
+    /// There is nothing any more.
+    pub(super) fn nothing(path: PathBuf) -> Self {
+        let (len, mode, modified) = (0, 0, Timestamp::UNIX_EPOCH);
+        Self { path, found: Found::Nothing, len, mode, modified }
+    }
+
+    /// How much memory it takes, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        let content = match &self.found {
+            Found::Content(content) => content.len(),
+            Found::Dir
+            | Found::Link(_)
+            | Found::File
+            | Found::Large
+            | Found::Nothing
+            | Found::Ours
+            | Found::OurDir
+            | Found::OurRemoval => 0,
+        };
+        content + self.path.as_os_str().len() + SIGHTING_BYTES
+    }
+}
+
+/// What is in a directory.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) directory: PathBuf,
+    /// The directory itself, and what is in it.
+    pub(super) seen: Vec<Sighting>,
+    /// What is there, too, and is nothing that a scenario has.
+    pub(super) unseen: Vec<PathBuf>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -336,7 +381,8 @@ impl Note {
             What::Said(_, piece) => return piece.text().len() + PIECE_BYTES,
             What::Asked(_, _, view) => view.as_ref().map_or(0, View::bytes),
             What::ProgramEnded(_, ran) => ran.stdout.len() + ran.stderr.len(),
-            What::File(Sighting { found: Found::Content(content), .. }) => content.len(),
+            What::File(sighting) => sighting.bytes(),
+            What::Listed(listing) => listing.seen.iter().map(Sighting::bytes).sum(),
             What::Mcp(_, Conversation::Asks(message) | Conversation::Hears(message)) => {
                 weight(message)
             }
@@ -349,7 +395,6 @@ impl Note {
             | What::StreamClosed(_)
             | What::Event(_)
             | What::ProgramStarted(..)
-            | What::File(_)
             | What::Mcp(..)
             | What::Stops => 0,
         };
@@ -366,6 +411,8 @@ impl Piece {
     }
 }
 
+/// Of a look at a path, without the path.
+const SIGHTING_BYTES: usize = 100;
 /// Of a note without its texts.
 const NOTE_BYTES: usize = 200;
 /// Of a piece of an answer, as the story keeps it.

@@ -12,8 +12,7 @@ use tokio::time::Instant;
 
 use super::Recorder;
 use super::note::{Number, Ran, RanEnd, What};
-use crate::limits::{PROGRAM_OUTPUT_HALF_BYTES, RECORD_OUTPUT_PIECES_MAX};
-use crate::tool::asked_for;
+use crate::tool::{Kept, asked_for};
 use crate::world::{BoxFuture, Clock, Exit, Process, Program, Programs, Signal, World};
 
 pub(super) fn watched(recorder: &Recorder, world: &World) -> Arc<dyn Programs> {
@@ -33,19 +32,24 @@ impl Programs for Watched {
             let number = self.recorder.number();
             let words = words(&program);
             self.recorder.note(What::ProgramStarted(number, words, self.clock.now()));
-            let (outputs, said) = mpsc::channel(RECORD_OUTPUT_PIECES_MAX);
+            let (outputs, said) = mpsc::channel(PIPES);
             let mut seen = Seen {
                 process: None,
                 outputs,
                 said,
                 number,
                 started: Instant::now(),
-                end: RanEnd::NotStarted,
+                end: RanEnd::NotThere,
                 clock: Arc::clone(&self.clock),
                 recorder: self.recorder.clone(),
             };
-            // Dropped here, it says that nothing was started.
-            seen.process = Some(self.inner.start(program).await?);
+            // Dropped here, it says that nothing was started, and whether that is since there is nothing.
+            let started = self.inner.start(program).await.inspect_err(|error| {
+                if error.kind() != io::ErrorKind::NotFound {
+                    seen.end = RanEnd::NotStarted;
+                }
+            });
+            seen.process = Some(started?);
             seen.end = RanEnd::Ended;
             Ok(Box::new(seen) as Box<dyn Process>)
         })
@@ -58,6 +62,9 @@ fn words(program: &Program) -> Vec<String> {
     asked_for(name.strip_prefix("/usr/bin/").unwrap_or(&name), program)
 }
 
+/// How many outputs a program has.
+const PIPES: usize = 2;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pipe {
     Output,
@@ -67,8 +74,8 @@ enum Pipe {
 /// Tells of a program when it is let go of.
 struct Seen {
     process: Option<Box<dyn Process>>,
-    outputs: mpsc::Sender<(Pipe, Vec<u8>)>,
-    said: mpsc::Receiver<(Pipe, Vec<u8>)>,
+    outputs: mpsc::Sender<(Pipe, Kept)>,
+    said: mpsc::Receiver<(Pipe, Kept)>,
     number: Number,
     started: Instant,
     end: RanEnd,
@@ -82,7 +89,7 @@ impl Seen {
     }
 
     fn tee(&self, pipe: Pipe, inner: Box<dyn AsyncRead + Send + Unpin>) -> Tee {
-        Tee { pipe, inner, to: self.outputs.clone(), left: 2 * PROGRAM_OUTPUT_HALF_BYTES }
+        Tee { pipe, inner, to: self.outputs.clone(), said: Kept::default() }
     }
 }
 
@@ -120,11 +127,12 @@ impl Process for Seen {
 
 impl Drop for Seen {
     fn drop(&mut self) {
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        while let Ok((pipe, piece)) = self.said.try_recv() {
+        let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
+        // Whoever reads the outputs has let go of them by now.
+        while let Ok((pipe, said)) = self.said.try_recv() {
             match pipe {
-                Pipe::Output => stdout.extend(piece),
-                Pipe::Errors => stderr.extend(piece),
+                Pipe::Output => stdout = said,
+                Pipe::Errors => stderr = said,
             }
         }
         let (took, at, end) = (self.started.elapsed(), self.clock.now(), self.end);
@@ -132,12 +140,12 @@ impl Drop for Seen {
     }
 }
 
-/// Reads a pipe and passes on a copy, up to a bound.
+/// Reads a pipe, and passes on what is kept of it once nobody reads it any more.
 struct Tee {
     pipe: Pipe,
     inner: Box<dyn AsyncRead + Send + Unpin>,
-    to: mpsc::Sender<(Pipe, Vec<u8>)>,
-    left: usize,
+    to: mpsc::Sender<(Pipe, Kept)>,
+    said: Kept,
 }
 
 impl AsyncRead for Tee {
@@ -148,11 +156,14 @@ impl AsyncRead for Tee {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(cx, buffer))?;
-        let read = &buffer.filled()[before..];
-        let kept = &read[..read.len().min(self.left)];
-        if !kept.is_empty() && self.to.try_send((self.pipe, kept.to_vec())).is_ok() {
-            self.left -= kept.len();
-        }
+        self.said.add(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        // There is room for each.
+        let _ = self.to.try_send((self.pipe, std::mem::take(&mut self.said)));
     }
 }

@@ -74,7 +74,8 @@ impl Writer {
         // Their room is held until the bound was looked at: whoever waits for it sees what came of that.
         let mut rooms = Vec::with_capacity(notes.len());
         for Waiting { note, room } in notes.drain(..) {
-            story.on(note);
+            let unneeded = story.on(note);
+            self.shared.files_room.fetch_add(unneeded, Ordering::Relaxed);
             rooms.push(room);
         }
         if story.bytes > RECORD_BYTES_MAX {

@@ -53,14 +53,14 @@ async fn more_notes_than_may_wait_cut_it_off() {
     let home = private_home();
     let (prepared, path) = prepared(&home);
     let recorder = prepared.recorder.clone();
-    // Each call is two notes: its beginning and its end.
-    for _ in 0..=RECORD_QUEUE_NOTES_MAX / 2 {
-        call(&recorder);
+    for _ in 0..=RECORD_QUEUE_NOTES_MAX {
+        recorder.left_out(LeftOut::Request(503));
     }
     begin(prepared, &home);
     let text = closed(&recorder, &path).await;
     assert!(text.contains(CUT), "{}", &text[..500]);
-    assert_eq!(text.matches("call = \"send\"").count(), RECORD_QUEUE_NOTES_MAX / 2);
+    let told = format!(": {RECORD_QUEUE_NOTES_MAX} requests with HTTP 503.");
+    assert!(text.contains(&told), "{}", &text[..500]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

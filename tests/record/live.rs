@@ -68,11 +68,20 @@ pub fn serve(home: &TempDir, place: &TempDir, arguments: &[&str]) -> Command {
 impl Live {
     /// Starts it in a project with the files of the scenario.
     pub async fn start(text: &str) -> Self {
-        Self::start_in("", text).await
+        Self::start_as("", &[], text).await
     }
 
     /// The same, in a directory of the project.
     pub async fn start_in(folder: &str, text: &str) -> Self {
+        Self::start_as(folder, &[], text).await
+    }
+
+    /// The same, with arguments.
+    pub async fn start_with(arguments: &[&str], text: &str) -> Self {
+        Self::start_as("", arguments, text).await
+    }
+
+    async fn start_as(folder: &str, arguments: &[&str], text: &str) -> Self {
         let scenario = Scenario::parse("team.toml", text).unwrap();
         let world = real::world().unwrap();
         let (home, place) = (private_home(), private_home());
@@ -90,7 +99,7 @@ impl Live {
                 std::fs::set_permissions(&path, Permissions::from_mode(*mode)).unwrap();
             }
         }
-        Self::begin(&world, home, place, folder, &[])
+        Self::begin(&world, home, place, folder, arguments)
     }
 
     /// Starts it in a home and a project that are there.

@@ -14,6 +14,7 @@ mod disk; // what lies on the disk
 mod earlier; // agents that were there before
 mod edges; // what goes wrong
 mod live; // the program and its model
+mod machine; // what only real machines do
 mod replay; // the recording in the simulation
 mod servers; // MCP servers
 mod same; // whether a replay is what happened

@@ -120,7 +120,7 @@ impl Act for Entry {
                 return Exit::Code(1);
             }
             files::put(&disk, &program.writes).expect("a scenario's files can be written");
-            Exit::Code(program.exit.into())
+            program.exit
         })
     }
 }

@@ -33,7 +33,7 @@ pub enum FileSpec {
 }
 
 /// The largest file a scenario can ask for.
-const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(super) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 impl FileSpec {
     /// The bytes of a file; None for what is no file.

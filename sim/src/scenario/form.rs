@@ -119,13 +119,17 @@ pub(super) struct ProgramForm {
     pub(super) run: RunForm,
     /// How often it can be run so; then the next entry that fits is. Default: always.
     pub(super) times: Option<Times>,
+    /// What it says: a text, or pieces of it.
     #[serde(default)]
-    pub(super) stdout: String,
+    pub(super) stdout: OutputForm,
     #[serde(default)]
-    pub(super) stderr: String,
+    pub(super) stderr: OutputForm,
     /// The exit code.
     #[serde(default)]
     pub(super) exit: u8,
+    /// The signal that ends it, in place of an exit code.
+    #[schemars(range(min = 1, max = 64))]
+    pub(super) signal: Option<u8>,
     /// How long it runs. Default: no time.
     pub(super) takes: Option<TakesForm>,
     /// The files it leaves.
@@ -139,6 +143,38 @@ pub(super) struct ProgramForm {
 pub(super) enum RunForm {
     Exactly(#[schemars(length(min = 1))] Vec<String>),
     Matching(String),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Output")]
+pub(super) enum OutputForm {
+    Whole(String),
+    Pieces(Vec<PieceForm>),
+}
+
+impl Default for OutputForm {
+    fn default() -> Self {
+        Self::Whole(String::new())
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Piece")]
+pub(super) enum PieceForm {
+    Text(String),
+    Repeated(RepeatedForm),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Repeated")]
+pub(super) struct RepeatedForm {
+    pub(super) text: String,
+    /// How often the text is said.
+    #[schemars(range(min = 1))]
+    pub(super) repeat: u64,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

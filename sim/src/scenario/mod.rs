@@ -11,6 +11,7 @@ mod agent; // [[agent]]
 mod serve; // what the server is started with
 mod config; // [config]
 mod files; // [files], `writes`, `files`
+mod program; // [[program]]
 mod step; // [[step]]
 mod typing; // terminal = { … }
 mod fault; // [[fault]]
@@ -37,6 +38,7 @@ pub use mcp::{
     McpTool, Revision, Transport, host as mcp_host,
 };
 pub use nexus3::config::Problem;
+pub use program::{Program, Run, Takes};
 pub use schema::schema;
 pub use serve::ServeFlag;
 pub use step::{
@@ -46,13 +48,14 @@ pub use step::{
 pub use substitution::{BUILT_IN, Substitution, UnknownName};
 pub use typing::Typing;
 
-use nexus3::provider::script::{Entry, Time, Times};
+use nexus3::provider::script::{Entry, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use form::{ExpectForm, ProgramForm, RunForm, ScenarioForm, TakesForm};
+use form::{ExpectForm, ScenarioForm};
 use place::{Place, Problems};
+use program::program;
 use shape::Shape;
 
 use crate::machine::PROJECT;
@@ -123,32 +126,6 @@ pub enum Judge {
     Everything,
     /// The invariants alone: for files whose faults come at times that nobody chose.
     Invariants,
-}
-
-/// What happens when a tool runs a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    pub run: Run,
-    /// How often it is run so.
-    pub times: Times,
-    pub stdout: String,
-    pub stderr: String,
-    pub exit: u8,
-    pub takes: Takes,
-    pub writes: Files,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Run {
-    Exactly(Vec<String>),
-    /// A regular expression over the arguments, joined by spaces.
-    Matching(String),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    Time(Time),
-    Forever,
 }
 
 /// What must hold at the end.
@@ -344,31 +321,6 @@ fn check_models(root: &Place<'_>, entries: &[Entry]) {
         if entry.says.is_none() && entry.asks.is_empty() && entry.fault.is_none() {
             place.refuse("this answer is empty", "add `says`, `asks` or `fault`");
         }
-    }
-}
-
-fn program(place: &Place<'_>, form: ProgramForm) -> Program {
-    let ProgramForm { run, times, stdout, stderr, exit, takes, writes } = form;
-    Program {
-        run: match run {
-            RunForm::Exactly(arguments) => Run::Exactly(arguments),
-            RunForm::Matching(pattern) => {
-                if let Some(run) = place.get("run") {
-                    names::check_pattern(&run, &pattern);
-                }
-                Run::Matching(pattern)
-            }
-        },
-        times: times.unwrap_or(Times::Always),
-        stdout,
-        stderr,
-        exit,
-        takes: match takes {
-            None => Takes::Time(Time(Duration::ZERO)),
-            Some(TakesForm::Time(time)) => Takes::Time(time),
-            Some(TakesForm::Forever) => Takes::Forever,
-        },
-        writes: files::read(place, "writes", writes),
     }
 }
 

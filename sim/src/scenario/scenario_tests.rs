@@ -1,7 +1,8 @@
 //! What a scenario file may say, that the schema says the same, and that no text breaks the reader.
 
 use jsonschema::Validator;
-use nexus3::provider::script::Chunks;
+use nexus3::provider::script::{Chunks, Times};
+use nexus3::world::Exit;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -49,7 +50,7 @@ fn the_example_becomes_what_it_says() {
         times: Times::Always,
         stdout: "ok\n".to_owned(),
         stderr: String::new(),
-        exit: 0,
+        exit: Exit::Code(0),
         takes: Takes::Time(time("3s")),
         writes: Files::from([("/project/out.txt".into(), text("done"))]),
     };

@@ -5,21 +5,49 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::runs::Runs;
-use crate::record::form::{File, Files, Yes};
+use crate::record::form::{FILE_BYTES_MAX, File, Files, Yes};
 use crate::record::hidden::{Hidden, PROJECT};
-use crate::record::note::{Found, Sighting};
+use crate::record::note::{Found, Listing, Sighting};
 
 #[derive(Debug)]
 pub(super) struct Disk {
     began: Timestamp,
     /// What was there before.
     pub(super) first: Files,
-    known: BTreeMap<PathBuf, Known>,
+    /// With when it was seen last.
+    known: BTreeMap<PathBuf, (Known, Duration)>,
     /// What somebody read that is not here: files that are too large, and bytes with a key in them.
     blank: BTreeSet<String>,
+    /// What is longer or shorter here than it was.
+    resized: BTreeSet<String>,
+    /// What was seen again as it was, and is not kept twice.
+    again: Again,
+}
+
+/// How much memory was not needed, in all and for the contents of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Again {
+    pub(super) bytes: usize,
+    pub(super) content: usize,
+}
+
+/// What somebody other than the server and its programs has changed.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) when: When,
+    pub(super) path: String,
+    pub(super) file: File,
+}
+
+/// When a change was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    At(Duration),
+    /// After it was seen the last time, and before it was missed.
+    Between(Duration, Duration),
 }
 
 /// What is known of a path.
@@ -54,72 +82,111 @@ const CONFIGURATION: &str = ".nexus3/config.json";
 
 impl Disk {
     pub(super) fn new(began: Timestamp) -> Self {
-        Self { began, first: Files::new(), known: BTreeMap::new(), blank: BTreeSet::new() }
+        Self {
+            began,
+            first: Files::new(),
+            known: BTreeMap::new(),
+            blank: BTreeSet::new(),
+            resized: BTreeSet::new(),
+            again: Again::default(),
+        }
     }
 
     /// What is not as it was in a replay.
-    pub(super) fn unlike(&self) -> Option<String> {
-        let mut names: Vec<&str> = self.blank.iter().map(String::as_str).take(NAMED_MAX).collect();
-        if self.blank.len() > names.len() {
-            names.push("and others");
-        }
-        let what = "Files that are too large, or have a key among their bytes, and are blank here";
-        (!names.is_empty()).then(|| format!("{what}: {}.", names.join(", ")))
+    pub(super) fn unlike(&self) -> impl Iterator<Item = String> {
+        let blank = "Files that are too large, or have a key among their bytes, and are blank here";
+        let resized = "Files in which a key or a place of the machine stood, and which are of another \
+                       size here";
+        let told = [(blank, &self.blank), (resized, &self.resized)];
+        told.into_iter().filter(|(_, files)| !files.is_empty()).map(|(what, files)| {
+            let mut names: Vec<&str> = files.iter().map(String::as_str).take(NAMED_MAX).collect();
+            if files.len() > names.len() {
+                names.push("and others");
+            }
+            format!("{what}: {}.", names.join(", "))
+        })
     }
 
-    /// Takes in what was seen, and when. Returns what somebody else has changed, and when.
-    pub(super) fn saw(
+    /// What was seen again since this was asked the last time.
+    pub(super) fn again(&mut self) -> Again {
+        std::mem::take(&mut self.again)
+    }
+
+    /// Takes in what is in a directory: what was there, and is not any more, is gone.
+    pub(super) fn listed(
         &mut self,
-        (at, sighting): (Duration, Sighting),
+        at: Duration,
+        listing: Listing,
         runs: &mut Runs,
         hidden: &Hidden,
-    ) -> Option<(Duration, String, File)> {
+    ) -> Vec<Change> {
+        let Listing { directory, seen, unseen } = listing;
+        let there = seen.iter().map(|sighting| &sighting.path).chain(&unseen);
+        let there: BTreeSet<&PathBuf> = there.collect();
+        let below = self.known.range(directory.clone()..);
+        let below = below.take_while(|(path, _)| path.starts_with(&directory));
+        let is_gone = |(path, (known, _)): &(&PathBuf, &(Known, Duration))| {
+            let is_inside = path.parent() == Some(&directory) && *known != Known::Nothing;
+            is_inside && !there.contains(path)
+        };
+        let gone: Vec<PathBuf> = below.filter(is_gone).map(|(path, _)| path.clone()).collect();
+        let gone = gone.into_iter().map(Sighting::nothing);
+        let changes = gone.chain(seen).filter_map(|sighting| self.saw(at, sighting, runs, hidden));
+        changes.collect()
+    }
+
+    /// Takes in what was seen, and when. Returns what somebody else has changed.
+    pub(super) fn saw(
+        &mut self,
+        at: Duration,
+        sighting: Sighting,
+        runs: &mut Runs,
+        hidden: &Hidden,
+    ) -> Option<Change> {
+        let bytes = sighting.bytes();
         let Sighting { path, found, len, mode, modified } = sighting;
         let state = FileState { modified, len, mode };
-        let known = self.known.get(&path).copied();
-        let name = hidden.path(&path);
-        if let Found::Content(content) = &found
-            && is_blank(content, hidden)
-        {
-            self.blank.insert(name.clone());
-        }
+        let before = self.known.get(&path).copied();
+        let (known, last) = (before.map(|(known, _)| known), before.map_or(at, |(_, last)| last));
+        let is_same = matches!(known, Some(Known::File { state: before, .. }) if before == state);
         let now = match &found {
-            Found::Content(_) => Known::File { state, is_whole: true },
-            Found::Large => {
-                self.blank.insert(name.clone());
-                Known::File { state, is_whole: true }
-            }
-            Found::File | Found::Ours => {
-                let is_same = matches!(known, Some(Known::File { state: before, .. })
-                    if before == state);
-                if is_same && found == Found::File {
-                    return None;
-                }
-                Known::File { state, is_whole: found == Found::Ours }
-            }
+            Found::Content(_) | Found::Large | Found::Ours => Known::File { state, is_whole: true },
+            Found::File if is_same => known?,
+            Found::File => Known::File { state, is_whole: false },
             Found::Dir | Found::Link(_) | Found::OurDir => Known::Other,
             Found::Nothing | Found::OurRemoval => Known::Nothing,
         };
-        self.known.insert(path.clone(), now);
+        self.known.insert(path.clone(), (now, at));
+        if now == Known::Nothing {
+            self.forget_below(&path);
+        }
         let file = match (known, &found) {
-            (_, Found::Ours | Found::OurDir | Found::OurRemoval)
-            | (None | Some(Known::Nothing), Found::Nothing) => return None,
-            (Some(before), _) if before == now => return None,
-            (Some(_), Found::Nothing) => {
-                // When it went is not known; who may have removed it is.
-                if let Some(writes) = runs.last() {
-                    writes.insert(name, File::Remove { remove: Yes });
+            (Some(before), _) if before == now => {
+                self.again.bytes += bytes;
+                if let Found::Content(content) = &found {
+                    self.again.content += content.len();
                 }
                 return None;
             }
-            (_, Found::Dir) if hidden.is_around(&path) && name != PROJECT => return None,
+            (_, Found::Ours | Found::OurDir | Found::OurRemoval) | (None, Found::Nothing) => {
+                return None;
+            }
+            (Some(_), Found::Nothing) => {
+                let gone = File::Remove { remove: Yes };
+                return self.done(hidden.path(&path), gone, (last, at), runs);
+            }
+            (_, Found::Dir) if hidden.is_around(&path) && hidden.path(&path) != PROJECT => {
+                return None;
+            }
             (_, found) => file(&path, found, &state, hidden),
         };
+        let name = hidden.path(&path);
+        self.tell_apart(&name, &found, len, hidden);
         if let Some(Known::File { state: before, is_whole }) = known
             && (before.modified, before.len) == (modified, len)
         {
             if before.mode != mode {
-                return self.remoded(name, unusual(mode, FILE_MODE), runs, at);
+                return self.remoded(name, unusual(mode, FILE_MODE), runs, (last, at));
             }
             if !is_whole {
                 return self.completed(name, file, runs, modified);
@@ -128,22 +195,71 @@ impl Disk {
         self.changed(known, name, file, runs, modified)
     }
 
-    /// Has a file of which only the permission bits are other ones get them: from the program that ran
-    /// last, since the time of such a change is not known.
+    /// What was in a directory that is gone is gone with it.
+    fn forget_below(&mut self, directory: &Path) {
+        let below = self.known.range_mut(directory.to_owned()..).skip(1);
+        for (_, (known, _)) in below.take_while(|(path, _)| path.starts_with(directory)) {
+            *known = Known::Nothing;
+        }
+    }
+
+    /// Notes what cannot be here as it was.
+    fn tell_apart(&mut self, name: &str, found: &Found, len: u64, hidden: &Hidden) {
+        match found {
+            Found::Large => {
+                self.blank.insert(name.to_owned());
+            }
+            Found::Content(content) => match str::from_utf8(content) {
+                Ok(text) if hidden.text(text).len() != text.len() => {
+                    self.resized.insert(name.to_owned());
+                }
+                Err(_) if is_blank(content, hidden) => {
+                    self.blank.insert(name.to_owned());
+                }
+                Ok(_) | Err(_) => {}
+            },
+            Found::File if len > FILE_BYTES_MAX => {
+                self.resized.insert(name.to_owned());
+            }
+            Found::Dir
+            | Found::Link(_)
+            | Found::File
+            | Found::Nothing
+            | Found::Ours
+            | Found::OurDir
+            | Found::OurRemoval => {}
+        }
+    }
+
+    /// Something was done since a path was seen the last time: by the last program that has run since then,
+    /// or else by somebody.
+    fn done(
+        &self,
+        name: String,
+        file: File,
+        (last, at): (Duration, Duration),
+        runs: &mut Runs,
+    ) -> Option<Change> {
+        let since = SignedDuration::try_from(last).unwrap_or(SignedDuration::MAX);
+        if let Some(writes) = runs.since(self.began.saturating_add(since).unwrap_or(self.began)) {
+            writes.insert(name, file);
+            return None;
+        }
+        Some(Change { when: When::Between(last, at), path: name, file })
+    }
+
+    /// Has a file of which only the permission bits are other ones get them, from whoever may have done it:
+    /// the time of such a change is not known.
     fn remoded(
         &self,
         name: String,
         mode: Option<u32>,
         runs: &mut Runs,
-        at: Duration,
-    ) -> Option<(Duration, String, File)> {
+        (last, at): (Duration, Duration),
+    ) -> Option<Change> {
         let file = runs.written_last(&name).or_else(|| self.first.get(&name))?;
         let file = file.clone().with_mode(mode);
-        if let Some(writes) = runs.last() {
-            writes.insert(name, file);
-            return None;
-        }
-        Some((at, name, file))
+        self.done(name, file, (last, at), runs)
     }
 
     /// Puts the content of a file where the file was put down without.
@@ -153,7 +269,7 @@ impl Disk {
         file: File,
         runs: &mut Runs,
         modified: Timestamp,
-    ) -> Option<(Duration, String, File)> {
+    ) -> Option<Change> {
         if let Some(first) = self.first.get_mut(&name) {
             *first = file;
             return None;
@@ -162,7 +278,7 @@ impl Disk {
             writes.insert(name, file);
             return None;
         }
-        Some((self.since(modified), name, file))
+        Some(Change { when: When::At(self.since(modified)), path: name, file })
     }
 
     fn changed(
@@ -172,7 +288,7 @@ impl Disk {
         file: File,
         runs: &mut Runs,
         modified: Timestamp,
-    ) -> Option<(Duration, String, File)> {
+    ) -> Option<Change> {
         let is_file = !matches!(file, File::Dir { .. } | File::Symlink { .. });
         if known.is_none()
             && (modified <= self.began || !is_file && runs.author(modified).is_none())
@@ -188,7 +304,7 @@ impl Disk {
         if matches!(file, File::Repeated { .. }) && !name.starts_with(PROJECT) {
             return None;
         }
-        Some((self.since(modified), name, file))
+        Some(Change { when: When::At(self.since(modified)), path: name, file })
     }
 
     fn since(&self, modified: Timestamp) -> Duration {
@@ -234,9 +350,6 @@ fn unusual(mode: u32, usual: u32) -> Option<u32> {
     (mode != usual).then_some(mode)
 }
 
-/// A scenario's files are no longer.
-const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
 /// The standard alphabet with padding.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -253,6 +366,10 @@ fn base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod disk_tests;
 
 #[cfg(test)]
 mod tests {

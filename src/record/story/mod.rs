@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use self::acts::Acts;
 use self::answers::{Answers, Patience};
-use self::disk::Disk;
+use self::disk::{Change, Disk, When};
 use self::earlier::Earlier;
 use self::order::{Moment, Order};
 use self::runs::Runs;
@@ -28,7 +28,7 @@ use self::servers::Servers;
 use super::Setting;
 use super::form::File;
 use super::hidden::{Hidden, PROJECT};
-use super::note::{Call, Conversation, Event, LeftOut, Note, What};
+use super::note::{Call, Conversation, Event, Found, LeftOut, Note, Ran, Sighting, What};
 use super::text::{Text, table};
 use crate::provider::script::{After, Time};
 
@@ -84,8 +84,17 @@ impl Story {
         }
     }
 
-    pub(super) fn on(&mut self, note: Note) {
+    /// Takes in a note. Returns how much of the room for the contents of files it did not need.
+    pub(super) fn on(&mut self, note: Note) -> usize {
         self.bytes = self.bytes.saturating_add(note.bytes());
+        self.take(note);
+        let again = self.disk.again();
+        self.bytes = self.bytes.saturating_sub(again.bytes);
+        again.content
+    }
+
+    fn take(&mut self, note: Note) {
+        self.learn_keys(&note.what);
         let Note { at, what } = note;
         let hidden = &self.hidden;
         match what {
@@ -141,11 +150,80 @@ impl Story {
                 self.acts.stopped(moment, self.order.is_running());
             }
             What::File(sighting) => {
-                let change = self.disk.saw((at, sighting), &mut self.runs, hidden);
-                if let Some((since, path, file)) = change {
-                    self.acts.changed(self.order.at(since), path, file);
+                let change = self.disk.saw(at, sighting, &mut self.runs, hidden);
+                self.changed(change);
+            }
+            What::Listed(listing) => {
+                let changes = self.disk.listed(at, listing, &mut self.runs, hidden);
+                self.changed(changes);
+            }
+        }
+    }
+
+    /// What comes from outside may bring keys that nobody told the server of.
+    fn learn_keys(&mut self, what: &What) {
+        match what {
+            What::CallBegan(_, call) => self.learn_keys_of(call.params.values()),
+            What::Mcp(_, Conversation::Hears(message)) => self.learn_keys_of([message]),
+            What::File(Sighting { found: Found::Content(content), .. }) => {
+                self.hidden.learn_from(&String::from_utf8_lossy(content));
+            }
+            What::ProgramEnded(_, Ran { stdout, stderr, .. }) => {
+                for (head, _, tail) in [stdout.parts(), stderr.parts()] {
+                    self.hidden.learn_from(&String::from_utf8_lossy(&head));
+                    self.hidden.learn_from(&String::from_utf8_lossy(&tail));
                 }
             }
+            What::Earlier(_, Some((earlier, _))) => {
+                let said = serde_json::to_value(&earlier.session.messages).unwrap_or_default();
+                self.learn_keys_of([&said]);
+            }
+            What::Begins(_)
+            | What::Earlier(_, None)
+            | What::CallEnded(..)
+            | What::Refused(_)
+            | What::LeftOut(_)
+            | What::StreamOpened(..)
+            | What::StreamClosed(_)
+            | What::Event(_)
+            | What::Asked(..)
+            | What::Said(..)
+            | What::Answered(..)
+            | What::Unasked(_)
+            | What::ProgramStarted(..)
+            | What::File(_)
+            | What::Listed(_)
+            | What::Mcp(..)
+            | What::Stops => {}
+        }
+    }
+
+    fn learn_keys_of<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) {
+        for value in values {
+            match value {
+                Value::String(text) => self.hidden.learn_from(text),
+                Value::Array(items) => self.learn_keys_of(items),
+                Value::Object(members) => {
+                    for (name, value) in members {
+                        // As it would be written down.
+                        if let Value::String(text) = value {
+                            self.hidden.learn_from(&format!("{name}: {text}"));
+                        }
+                        self.learn_keys_of([value]);
+                    }
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+    }
+
+    fn changed(&mut self, changes: impl IntoIterator<Item = Change>) {
+        for Change { when, path, file } in changes {
+            let moment = match when {
+                When::At(time) => self.order.at(time),
+                When::Between(last, missed) => self.order.between(last, missed),
+            };
+            self.acts.changed(moment, path, file);
         }
     }
 
@@ -191,7 +269,8 @@ impl Story {
         }
         let missing = self.earlier.missing().into_iter().chain(self.servers.missing());
         let unlike = self.unlike().into_iter().chain(self.acts.unlike());
-        let unlike = unlike.chain(self.answers.unlike()).chain(self.disk.unlike());
+        let unlike = unlike.chain(self.answers.unlike()).chain(self.runs.unlike());
+        let unlike = unlike.chain(self.disk.unlike());
         for missing in missing.chain(self.refusals()).chain(unlike) {
             text.comment(&missing);
         }

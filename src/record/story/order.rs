@@ -15,6 +15,15 @@ pub(super) struct Moment {
     pub(super) at: Duration,
 }
 
+/// What a moment is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    /// Somebody outside begins something.
+    Beginning,
+    /// An end, or an event.
+    Other,
+}
+
 /// An event, as `on` of a step names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -52,7 +61,7 @@ pub(super) struct Order {
     /// Events by their place, since a step may have to name one; the oldest are forgotten.
     marks: BTreeMap<u64, (Duration, Mark)>,
     /// The newest moments, for what is noticed only later.
-    moments: VecDeque<Moment>,
+    moments: VecDeque<(Moment, Sort)>,
     /// Who is in a turn.
     running: BTreeSet<String>,
     confirmations: BTreeMap<ConfirmId, Asked>,
@@ -76,15 +85,15 @@ const APART: u64 = 4;
 
 impl Order {
     pub(super) fn begins(&mut self, at: Duration) -> Moment {
-        self.step(at)
+        self.step(at, Sort::Beginning)
     }
 
     pub(super) fn ends(&mut self, at: Duration) -> Moment {
-        self.step(at)
+        self.step(at, Sort::Other)
     }
 
     pub(super) fn event(&mut self, at: Duration, event: &Event) {
-        let moment = self.step(at);
+        let moment = self.step(at, Sort::Other);
         let agent = event.agent.as_ref().map(ToString::to_string);
         let count = self.counts.entry((event.name, agent.clone())).or_default();
         *count += 1;
@@ -150,9 +159,9 @@ impl Order {
         Moment { place: self.next, at }
     }
 
-    fn step(&mut self, at: Duration) -> Moment {
+    fn step(&mut self, at: Duration, sort: Sort) -> Moment {
         let moment = self.passes(at);
-        self.moments.push_back(moment);
+        self.moments.push_back((moment, sort));
         if self.moments.len() > RECORD_MOMENTS_MAX {
             self.moments.pop_front();
         }
@@ -161,8 +170,21 @@ impl Order {
 
     /// The moment of something that is noticed only now: right after what happened before it.
     pub(super) fn at(&self, since: Duration) -> Moment {
-        let before = self.moments.iter().rev().find(|moment| moment.at <= since);
-        Moment { place: before.map_or(1, |moment| moment.place + 1), at: since }
+        let before = self.moments.iter().rev().find(|(moment, _)| moment.at <= since);
+        Moment { place: before.map_or(1, |(moment, _)| moment.place + 1), at: since }
+    }
+
+    /// The moment of something of which only is known that it happened between these: before somebody
+    /// began something, or else after an event, as far as can be from both.
+    pub(super) fn between(&self, last: Duration, missed: Duration) -> Moment {
+        let middle = (last + missed) / 2;
+        let within =
+            self.moments.iter().filter(|(moment, _)| moment.at > last && moment.at < missed);
+        match within.min_by_key(|(moment, sort)| (*sort, moment.at.abs_diff(middle))) {
+            Some((moment, Sort::Beginning)) => Moment { place: moment.place - 1, ..*moment },
+            Some((moment, Sort::Other)) => Moment { place: moment.place + 1, ..*moment },
+            None => self.at(missed),
+        }
     }
 
     /// The last event between two places.

@@ -14,6 +14,7 @@ use crate::record::note::{
     Answer, AnswerEnd, Call, CallEnd, Client, Earlier, Event, Found, Head, Meaning, Piece, Ran,
     RanEnd, Sighting, Stream,
 };
+use crate::tool::Kept;
 use crate::world::Exit;
 
 pub(super) struct Told(Story);
@@ -31,7 +32,7 @@ impl Told {
         Self(Story::new(hidden, setting, time(0)))
     }
 
-    fn at(&mut self, millis: u64, what: What) -> &mut Self {
+    pub(super) fn at(&mut self, millis: u64, what: What) -> &mut Self {
         self.0.on(Note { at: Duration::from_millis(millis), what });
         self
     }
@@ -57,6 +58,20 @@ impl Told {
         self.at(millis, What::Event(Event { name, agent, meaning }))
     }
 
+    /// A program runs between these times, and says "ok".
+    pub(super) fn runs(&mut self, (from, to): (u32, u32), name: &str) -> &mut Self {
+        let (mut stdout, stderr) = (Kept::default(), Kept::default());
+        stdout.add(b"ok");
+        let (took, at) = (Duration::from_secs(1), time(to.into()));
+        let end = RanEnd::Exit(Exit::Code(0));
+        let number = from.into();
+        self.at(
+            from.into(),
+            What::ProgramStarted(number, vec![name.to_owned()], time(from.into())),
+        );
+        self.at(to.into(), What::ProgramEnded(number, Ran { stdout, stderr, took, at, end }))
+    }
+
     fn file(&mut self, path: &str, found: Found, modified: i64) -> &mut Self {
         self.file_with(0o644, path, found, modified)
     }
@@ -70,7 +85,7 @@ impl Told {
         self.at(9000, What::File(sighting))
     }
 
-    fn parsed(&self) -> Table {
+    pub(super) fn parsed(&self) -> Table {
         self.0.text(State::Whole).parse().unwrap()
     }
 
@@ -93,7 +108,7 @@ impl Told {
 }
 
 /// Milliseconds after the recording began.
-fn time(millis: i64) -> Timestamp {
+pub(super) fn time(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000 + millis).unwrap()
 }
 
@@ -292,10 +307,7 @@ fn a_caller_who_leaves_does_so_in_the_replay() {
 fn files_belong_to_who_changed_them() {
     let mut told = Told::new();
     told.begins(100, 1, "list_agents", None).ends(110, 1);
-    told.at(1000, What::ProgramStarted(5, vec!["make".to_owned()], time(1000)));
-    let end = RanEnd::Exit(Exit::Code(0));
-    let (stdout, stderr, took) = (b"ok".to_vec(), Vec::new(), Duration::from_secs(1));
-    told.at(2000, What::ProgramEnded(5, Ran { stdout, stderr, took, at: time(2000), end }));
+    told.runs((1000, 2000), "make");
     told.file("/work/before", Found::Content(b"old".to_vec()), -5000);
     told.file("/work/made", Found::Content(b"new".to_vec()), 1500);
     told.file("/work/edited", Found::Content(b"by hand".to_vec()), 5000);
@@ -320,10 +332,7 @@ fn modes_are_kept_where_they_are_unusual_and_a_program_changes_them() {
     told.file("/work/plain", text("7 bytes"), -5000).file("/work/made", Found::Ours, 100);
     told.file_with(0o700, "/work/dir", Found::Dir, -5000);
     told.file_with(0o600, "/work/bytes", Found::Content(vec![255]), -5000);
-    told.at(1000, What::ProgramStarted(1, vec!["chmod".to_owned()], time(1000)));
-    let end = RanEnd::Exit(Exit::Code(0));
-    let (stdout, stderr, took) = (Vec::new(), Vec::new(), Duration::ZERO);
-    told.at(2000, What::ProgramEnded(1, Ran { stdout, stderr, took, at: time(2000), end }));
+    told.runs((9500, 9600), "chmod");
     told.file_with(0o400, "/work/plain", Found::File, -5000);
     let parsed = told.parsed();
     let files = &parsed["files"];
