@@ -332,7 +332,7 @@ async fn a_script_answers_in_the_wire_it_is_asked_in() {
     let file = script_file("[[model]]\nsays = \"a\"\ntimes = 2\n");
     let world = on_pipes();
     let running = host(&world, &file).await;
-    let hi = r#"{"model":"id","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+    let hi = r#"{"model":"id","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
     let chat = raw(&world, running.address, &post(hi)).await;
     assert!(chat.contains("\"delta\":{\"content\":\"a\""), "{chat}");
     let messages = raw(&world, running.address, &post_to("/v1/messages", hi)).await;
@@ -348,8 +348,21 @@ async fn a_script_answers_in_the_wire_it_is_asked_in() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_asks_for_no_stream_gets_a_document_in_its_wire() {
+    let file = script_file("[[model]]\nsays = [\"a\", \"b\"]\ntimes = 2\n");
+    let world = on_pipes();
+    let running = host(&world, &file).await;
+    let hi = r#"{"model":"id","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+    let chat = raw(&world, running.address, &post(hi)).await;
+    assert!(chat.contains("content-type: application/json\r\n"), "{chat}");
+    assert!(chat.contains("\"message\":{\"role\":\"assistant\",\"content\":\"ab\"}"), "{chat}");
+    let messages = raw(&world, running.address, &post_to("/v1/messages", hi)).await;
+    assert!(messages.contains("\"content\":[{\"type\":\"text\",\"text\":\"ab\"}]"), "{messages}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_bytes_are_the_same_in_every_run() {
-    let hi = r#"{"model":"id","messages":[{"role":"user","content":"hi"}]}"#;
+    let hi = r#"{"model":"id","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
     let file = script_file(
         "[[model]]\nsays = [\"a\", \"b\"]\nfault = { split = 64 }\n\
          [[model]]\nsays = [\"a\", \"b\"]\nfault = { reset_after = 1 }\n\

@@ -21,7 +21,7 @@ pub use entry::{After, Ask, Chunks, Entry, Fault, ScriptUsage, Stall, Time, Time
 pub use file::{ScriptFileError, read};
 pub use matching::{EntryProblem, Script, ScriptError};
 pub use played::LOG_TARGET;
-pub use question::{AGENT_HEADER, NoQuestion, Question, Wire};
+pub use question::{AGENT_HEADER, Delivery, NoQuestion, Question, Wire};
 pub use reply::{Answer, Broken, End, Opening, Piece, Reply};
 pub use time::TimeError;
 pub use view::View;

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Shown, digest, text};
+use super::{Delivery, Shown, digest, text};
 
 #[derive(Deserialize)]
 struct WireRequest<'a> {
@@ -16,6 +16,8 @@ struct WireRequest<'a> {
     system: Option<&'a RawValue>,
     #[serde(borrow)]
     messages: &'a RawValue,
+    #[serde(default)]
+    stream: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +54,7 @@ pub(super) fn read(body: &[u8]) -> serde_json::Result<Shown> {
         calls: 0,
         last_message: String::new(),
         digest: digest(system.bytes().chain(request.messages.get().bytes())),
+        delivery: Delivery::of(request.stream),
     };
     for message in messages {
         shown.add(&message)?;

@@ -40,6 +40,25 @@ impl Wire {
     }
 }
 
+/// How an answer is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// As it comes, in records.
+    Stream,
+    /// Whole, as one document: what clients get that do not ask for a stream.
+    Document,
+}
+
+impl Delivery {
+    /// By what a request says of it.
+    fn of(stream: Option<bool>) -> Self {
+        match stream {
+            Some(true) => Self::Stream,
+            Some(false) | None => Self::Document,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     pub wire: Wire,
@@ -55,6 +74,7 @@ pub struct Question {
     pub last_message: String,
     /// A hash of the messages as they were sent, the same on every machine and in every version.
     pub digest: u64,
+    pub delivery: Delivery,
 }
 
 /// The request is none to a model.
@@ -73,6 +93,7 @@ struct Shown {
     calls: usize,
     last_message: String,
     digest: u64,
+    delivery: Delivery,
 }
 
 impl Question {
@@ -82,11 +103,11 @@ impl Question {
             Wire::Openai => openai::read(request.body()),
             Wire::Anthropic => anthropic::read(request.body()),
         };
-        let Shown { model, messages, calls, last_message, digest } =
+        let Shown { model, messages, calls, last_message, digest, delivery } =
             shown.map_err(|_unreadable| NoQuestion::Body { wire })?;
         let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().to_owned();
-        Ok(Self { wire, agent, model, messages, calls, last_message, digest })
+        Ok(Self { wire, agent, model, messages, calls, last_message, digest, delivery })
     }
 }
 

@@ -3,13 +3,15 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Shown, digest, text};
+use super::{Delivery, Shown, digest, text};
 
 #[derive(Deserialize)]
 struct WireRequest<'a> {
     model: String,
     #[serde(borrow)]
     messages: &'a RawValue,
+    #[serde(default)]
+    stream: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -31,5 +33,6 @@ pub(super) fn read(body: &[u8]) -> serde_json::Result<Shown> {
         calls: messages.iter().flat_map(|message| &message.tool_calls).map(Vec::len).sum(),
         last_message: last.map(text).unwrap_or_default(),
         digest: digest(request.messages.get().bytes()),
+        delivery: Delivery::of(request.stream),
     })
 }

@@ -37,6 +37,7 @@ fn a_request_is_read_by_agent_model_and_last_message() {
         calls: 2,
         last_message: "two".to_owned(),
         digest: question.digest,
+        delivery: Delivery::Stream,
     };
     assert_eq!(question, expected);
 }

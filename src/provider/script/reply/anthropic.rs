@@ -35,6 +35,47 @@ pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
     }
 }
 
+/// The same as one document.
+pub(super) fn document(question: &Question, said: &Said<'_>, why: &Finish<'_>) -> String {
+    let usage = said.usage.unwrap_or(ScriptUsage { input: 0, output: 0 });
+    let blocks = said.chunks.chunk_by(Chunk::shares_block);
+    let content: Vec<Value> = blocks.map(whole_block).collect();
+    json!({
+        "id": format!("msg_{:016x}", question.digest),
+        "type": "message",
+        "role": "assistant",
+        "model": question.model,
+        "content": content,
+        "stop_reason": stop_reason(why),
+        "stop_sequence": null,
+        "usage": {"input_tokens": usage.input, "output_tokens": usage.output},
+    })
+    .to_string()
+}
+
+/// The block that chunks are pieces of.
+fn whole_block(chunks: &[Chunk<'_>]) -> Value {
+    let mut block = chunks[0].block();
+    for chunk in chunks {
+        match chunk {
+            Chunk::Thinks(text) => {
+                let thinking = block["thinking"].as_str().unwrap_or_default();
+                block["thinking"] = format!("{thinking}{text}").into();
+                block["signature"] = SIGNATURE.into();
+            }
+            Chunk::Says(text) => {
+                let said = block["text"].as_str().unwrap_or_default();
+                block["text"] = format!("{said}{text}").into();
+            }
+            // This wire has no place for arguments that are no JSON.
+            Chunk::Asks(call) => {
+                block["input"] = serde_json::from_str(&call.arguments).unwrap_or(json!({}));
+            }
+        }
+    }
+    block
+}
+
 fn chunks(chunks: &[Chunk<'_>]) -> Vec<String> {
     let blocks = chunks.chunk_by(Chunk::shares_block);
     let written = blocks.enumerate().flat_map(|(index, block)| {

@@ -13,11 +13,13 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::sleep;
 
-use super::{Ask, Chunks, Entry, Fault, NoQuestion, Question, ScriptUsage, Stall, Wire};
+use super::{Ask, Chunks, Delivery, Entry, Fault, NoQuestion, Question, ScriptUsage, Stall, Wire};
 use crate::limits::SCRIPT_SILENCE_MAX;
 
 /// What stands where a script makes a provider complain.
 const COMPLAINT: &str = "scripted fault";
+/// The beginning of a document that does not come to its end.
+const CUT_DOCUMENT: &str = "{\"id\":";
 /// What stands for tool arguments that are no JSON object.
 const BAD_ARGUMENTS: &str = "{\"cut off\": ";
 /// Long enough that what was sent before has left when the connection breaks.
@@ -87,7 +89,11 @@ impl Reply {
                 Opening::Answer(answer.delivered(&fault))
             }
             (None, Some(Stall::Chunks(_)) | None) => {
-                Opening::Answer(streamed(entry, &fault, question).delivered(&fault))
+                let answer = match question.delivery {
+                    Delivery::Stream => streamed(entry, &fault, question),
+                    Delivery::Document => whole(entry, &fault, question),
+                };
+                Opening::Answer(answer.delivered(&fault))
             }
         };
         Self { delay, opening }
@@ -204,6 +210,36 @@ fn streamed(entry: &Entry, fault: &Fault, question: &Question) -> Answer {
         pieces.extend(at_once(records.closing).map(piece));
     }
     Answer { status: StatusCode::OK, headers: content_type("text/event-stream"), pieces, end }
+}
+
+/// The same answer as one document, which is there when the last chunk of a stream would be. What breaks a
+/// stream off breaks off within the document.
+fn whole(entry: &Entry, fault: &Fault, question: &Question) -> Answer {
+    let said = Said {
+        chunks: chunks(entry, fault, question),
+        last: Last::of(entry, fault),
+        usage: entry.usage,
+    };
+    let (count, end) = cut_off(fault, said.chunks.len());
+    let (body, end) = match (&said.last, end) {
+        (Last::Complaint(message), End::Whole) => {
+            return complaint(question.wire, StatusCode::INTERNAL_SERVER_ERROR, message);
+        }
+        (Last::Finish(why), End::Whole) => {
+            let body = match question.wire {
+                Wire::Openai => openai::document(question, &said, why),
+                Wire::Anthropic => anthropic::document(question, &said, why),
+            };
+            (body, End::Whole)
+        }
+        (Last::Garbage, End::Whole) => (CUT_DOCUMENT.to_owned(), End::Whole),
+        (Last::Nothing, End::Whole) => (CUT_DOCUMENT.to_owned(), End::Breaks),
+        (_, end @ (End::Breaks | End::Silence)) => (CUT_DOCUMENT.to_owned(), end),
+    };
+    let pause = entry.pause.map_or(Duration::ZERO, |pause| pause.0);
+    let pauses = u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX);
+    let pieces = vec![Piece { wait: pause.saturating_mul(pauses), bytes: body.into() }];
+    Answer { status: StatusCode::OK, headers: content_type("application/json"), pieces, end }
 }
 
 /// A streamed answer as a wire writes it. Each text is written at once.

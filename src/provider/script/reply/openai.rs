@@ -27,17 +27,61 @@ pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
         }
         Last::Nothing => Vec::new(),
         Last::Finish(why) => {
-            let finish = match why {
-                Finish::Said => "stop",
-                Finish::Asked => "tool_calls",
-                Finish::Named(name) => name,
-            };
-            let end = writer.chunk(Delta::default(), Some(finish));
+            let end = writer.chunk(Delta::default(), Some(finish(why)));
             let usage = said.usage.map(|usage| writer.usage(usage));
             std::iter::once(end).chain(usage).chain([record("[DONE]")]).collect()
         }
     };
     Records { opening: Vec::new(), chunks, closing }
+}
+
+/// The same as one document.
+pub(super) fn document(question: &Question, said: &Said<'_>, why: &Finish<'_>) -> String {
+    let mut message = json!({"role": "assistant", "content": null});
+    let (mut thinks, mut says, mut calls) = (String::new(), None, Vec::new());
+    for chunk in &said.chunks {
+        match chunk {
+            Chunk::Thinks(text) => thinks.push_str(text),
+            Chunk::Says(text) => says.get_or_insert_with(String::new).push_str(text),
+            Chunk::Asks(call) => {
+                let function = json!({"name": call.name, "arguments": call.arguments});
+                calls.push(json!({"id": call.id, "type": "function", "function": function}));
+            }
+        }
+    }
+    message["content"] = says.into();
+    if !thinks.is_empty() {
+        message["reasoning"] = thinks.into();
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    let choice = json!({"index": 0, "message": message, "finish_reason": finish(why)});
+    json!({
+        "id": format!("chatcmpl-{:016x}", question.digest),
+        "object": "chat.completion",
+        "created": 0,
+        "model": question.model,
+        "choices": [choice],
+        "usage": counted(said.usage.unwrap_or(ScriptUsage { input: 0, output: 0 })),
+    })
+    .to_string()
+}
+
+fn finish<'a>(why: &Finish<'a>) -> &'a str {
+    match why {
+        Finish::Said => "stop",
+        Finish::Asked => "tool_calls",
+        Finish::Named(name) => name,
+    }
+}
+
+fn counted(usage: ScriptUsage) -> Value {
+    json!({
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input.saturating_add(usage.output),
+    })
 }
 
 /// What all records of an answer have in common.
@@ -93,12 +137,7 @@ impl Writer<'_> {
     }
 
     fn usage(&self, usage: ScriptUsage) -> String {
-        let usage = json!({
-            "prompt_tokens": usage.input,
-            "completion_tokens": usage.output,
-            "total_tokens": usage.input.saturating_add(usage.output),
-        });
-        self.record(Vec::new(), Some(usage))
+        self.record(Vec::new(), Some(counted(usage)))
     }
 
     fn record(&self, choices: Vec<Choice<'_>>, usage: Option<Value>) -> String {

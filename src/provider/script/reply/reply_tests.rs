@@ -14,6 +14,7 @@ fn question(wire: Wire) -> Question {
         calls: 2,
         last_message: String::new(),
         digest: 5,
+        delivery: Delivery::Stream,
     }
 }
 
@@ -270,4 +271,71 @@ fn a_status_comes_with_its_retry_after_in_whole_seconds() {
             r#"{"error":{"message":"scripted fault","type":"script_error","param":null,"code":null}}"#
         );
     }
+}
+
+/// The answer to who does not ask for a stream, and what comes after it.
+fn document(wire: Wire, entry: Entry, fault: Fault) -> (StatusCode, Value, End) {
+    let question = Question { delivery: Delivery::Document, ..question(wire) };
+    match Reply::new(&Entry { fault: Some(fault), ..entry }, &question).opening {
+        Opening::Answer(answer) => {
+            assert_eq!(answer.headers[CONTENT_TYPE], "application/json");
+            let body = serde_json::from_str(&text(&answer)).unwrap_or_default();
+            (answer.status, body, answer.end)
+        }
+        other @ (Opening::Closes | Opening::Silence) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_asks_for_no_stream_gets_one_document() {
+    let args = serde_json::Map::from_iter([("n".to_owned(), 1.into())]);
+    let entry = Entry {
+        thinks: Some(Chunks::One("Hm.".to_owned())),
+        asks: vec![Ask { tool: "t".to_owned(), args, args_json: None }],
+        usage: Some(ScriptUsage { input: 3, output: 4 }),
+        ..says(&["Hel", "lo"])
+    };
+    let (status, body, end) = document(Wire::Openai, entry.clone(), Fault::default());
+    assert_eq!((status, end), (StatusCode::OK, End::Whole));
+    let function = json!({"name": "t", "arguments": "{\"n\":1}"});
+    let message = json!({
+        "role": "assistant",
+        "content": "Hello",
+        "reasoning": "Hm.",
+        "tool_calls": [{"id": "call_3", "type": "function", "function": function}],
+    });
+    assert_eq!(body["object"], "chat.completion");
+    let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+    assert_eq!(body["choices"], json!([choice]));
+    assert_eq!(body["usage"]["total_tokens"], 7);
+    let (_, body, _) = document(Wire::Anthropic, entry, Fault::default());
+    assert_eq!(
+        body["content"],
+        json!([
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2NyaXB0ZWQ="},
+            {"type": "text", "text": "Hello"},
+            {"type": "tool_use", "name": "t", "input": {"n": 1}, "id": "call_3"},
+        ])
+    );
+    assert_eq!(
+        (&body["stop_reason"], &body["usage"]["output_tokens"]),
+        (&"tool_use".into(), &4.into())
+    );
+}
+
+#[test]
+fn a_fault_of_a_stream_is_one_of_a_document() {
+    let faulty = |fault| document(Wire::Openai, says(&["a", "b"]), fault);
+    let reset = Fault { reset_after: Some(1), ..Fault::default() };
+    assert_eq!(faulty(reset), (StatusCode::OK, Value::Null, End::Breaks));
+    let stall = Fault { stall: Some(Stall::Chunks(1)), ..Fault::default() };
+    assert_eq!(faulty(stall), (StatusCode::OK, Value::Null, End::Silence));
+    let garbage = Fault { bad_json: true, ..Fault::default() };
+    assert_eq!(faulty(garbage), (StatusCode::OK, Value::Null, End::Whole));
+    let cut = Fault { eof_without_finish: true, ..Fault::default() };
+    assert_eq!(faulty(cut), (StatusCode::OK, Value::Null, End::Breaks));
+    let error = Fault { error_in_stream: true, ..Fault::default() };
+    let (status, body, end) = faulty(error);
+    assert_eq!((status, end), (StatusCode::INTERNAL_SERVER_ERROR, End::Whole));
+    assert_eq!(body["error"]["message"], COMPLAINT);
 }
