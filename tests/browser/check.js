@@ -52,6 +52,24 @@ fact('a click shows the details, Escape closes them', async (context) => {
   assert.equal(await page.locator('.details').count(), 0);
   return page;
 });
+fact('a model is told by what it answered', async (context) => {
+  const page = await open(context, 'three');
+  const said = await texts(page, '.chip.model .text');
+  assert.ok(said.includes('“About 50,000.”') && said.includes('calls send'), said.join(' | '));
+  await chip(page, 'calls create ×2, send').click();
+  const told = await page.locator('.details').innerText();
+  for (const part of ['calls', 'nexus_create {"agent_id":"researcher"}', 'Write a report on bees.']) assert.ok(told.includes(part), `${part} in ${told}`);
+  return page;
+});
+fact('an MCP server has a lane beside the model, and its tools lead there', async (context) => {
+  const page = await open(context, 'mcp');
+  const [names, kinds] = [await texts(page, '.head .name'), await texts(page, '.head .what')];
+  const server = kinds.indexOf('mcp');
+  assert.ok(server > kinds.indexOf('model'), kinds.join(', '));
+  await page.locator('.chip.tool', { hasText: `${names[server]}: ` }).first().click();
+  assert.match(await page.locator('.details').innerText(), new RegExp(`to\\s+${names[server]}`));
+  return page;
+});
 fact('the keyboard goes everywhere', async (context) => {
   const page = await open(context, 'three');
   await page.locator('.chart').focus();
@@ -147,7 +165,7 @@ fact('what failed comes first, with the command that repeats it', async (context
   const told = await page.locator('header.run').innerText();
   assert.ok(told.includes('nexus3-sim run tests/browser/hostile.toml --seed 0 --trace'), told);
   assert.ok((await page.locator('.problems pre').innerText()).includes('send scout'), 'what led to it');
-  await page.locator('header.run button').click();
+  await page.locator('header.run button', { hasText: 'all runs' }).click();
   await page.locator('.runs').waitFor();
   return page;
 });

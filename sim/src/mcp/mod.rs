@@ -19,6 +19,7 @@ pub use stdio::program;
 
 use crate::hosts::{NOBODY, now};
 use crate::play::observed::{Observation, Observed};
+use crate::play::story::Happening;
 use crate::play::transcript::Transcript;
 use crate::scenario::{
     ELSEWHERE, McpAsks, McpError, McpFault, McpProgress, McpServer, McpTakes, McpTold, McpTool,
@@ -129,7 +130,7 @@ impl Scripted {
     }
 
     fn note(&self, what: &str) {
-        self.transcript.note(now(), self.name(), what);
+        self.transcript.tell(now(), self.name(), what, || Happening::Served(what.to_owned()));
     }
 
     /// What it does about a message; nothing about most that ask for nothing.

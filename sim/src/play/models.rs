@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nexus3::provider::script::{After, Entry, Times, View};
+use nexus3::provider::script::{After, Chunks, Entry, Times, View};
 
 use super::observed::{Observation, Observed, Request};
 use super::observer::Heard;
 use super::parting::Parting;
-use super::story::{Happening, How};
+use super::story::{Gives, Happening, How};
 use super::transcript::{Transcript, shown};
 use crate::hosts::now;
 use crate::model::{Answered, Asked, Observer, Received};
@@ -128,6 +128,10 @@ impl Watching {
                 Answered::Entry { fault: None, .. } => How::Good,
                 Answered::Entry { .. } | Answered::Unmatched | Answered::Unreadable => How::Bad,
             },
+            gives: match answered {
+                Answered::Entry { number, .. } => self.gives(*number),
+                Answered::Unmatched | Answered::Unreadable => Gives::default(),
+            },
         });
         let mut state = self.state();
         match answered {
@@ -143,6 +147,19 @@ impl Watching {
             }
             Answered::Unreadable => {}
         }
+    }
+
+    /// What the entry of this number answers.
+    fn gives(&self, number: usize) -> Gives {
+        let entry = number.checked_sub(1).and_then(|index| self.entries.get(index));
+        let Some(Entry { thinks, says, asks, .. }) = entry else { return Gives::default() };
+        let text = |chunks: &Option<Chunks>| match chunks {
+            None => String::new(),
+            Some(Chunks::One(text)) => text.clone(),
+            Some(Chunks::Many(pieces)) => pieces.concat(),
+        };
+        let asks = asks.iter().map(|ask| (ask.tool.clone(), ask.arguments())).collect();
+        Gives { thinks: text(thinks), says: text(says), asks }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -37,6 +37,8 @@ pub struct Moment {
 pub enum Happening {
     /// Something without parts.
     Noted(String),
+    /// An MCP server did something.
+    Served(String),
     /// The server has started.
     Listens,
     /// A client began something that will be answered, with the number of its job.
@@ -66,6 +68,7 @@ pub enum Happening {
         shown: String,
         answer: String,
         how: How,
+        gives: Gives,
     },
     /// The server began to ask a model for an agent.
     AskBegan {
@@ -92,6 +95,15 @@ pub enum Happening {
         words: Vec<String>,
         directory: PathBuf,
     },
+}
+
+/// What a model answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gives {
+    pub thinks: String,
+    pub says: String,
+    /// Tools, with their arguments.
+    pub asks: Vec<(String, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ const duration = (micros) => {
 };
 
 const left = (placed, lane) => GUTTER + placed.column.get(lane) * placed.laneWidth;
-const chipLeft = (placed, entry) => left(placed, entry.item.lane) + 8 + entry.slot * 9;
+const chipLeft = (placed, entry) => left(placed, entry.item.lane) + 8 + entry.slot * 6;
 
 // The scroller with everything in it. `state` says what is selected and found.
 const chart = (state) => {
@@ -223,7 +223,7 @@ const drawArrows = (placed, drawn, state, orders, svg) => {
     const { item } = entry;
     const [start, end] = [entry.top + CHIP / 2, entry.bottom];
     const own = chipLeft(placed, entry) + 2;
-    const common = item.to !== undefined && ['model', 'machine'].includes(placed.run.lanes[item.to].kind);
+    const common = item.to !== undefined && ['model', 'mcp', 'machine'].includes(placed.run.lanes[item.to].kind);
     const short = common && (!placed.column.has(item.to) || (!calm && state.selected !== entry.index));
     if (item.to !== undefined && (short || placed.column.has(item.to))) {
       const target = short ? left(placed, item.lane) + placed.laneWidth - 1 : axis(item.to);

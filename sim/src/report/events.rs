@@ -8,7 +8,7 @@ use nexus3::event::{Batch, Ended, Event, What};
 use serde_json::Value;
 
 use super::item::{Item, Kind, micros};
-use super::lanes::{Lanes, uses_machine};
+use super::lanes::{Lanes, mcp_server};
 
 /// An event, when it happened, and who was told when.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl<'a> Agents<'a> {
         match &happened.event.what {
             What::ToolStarted { tool_id, name, params } => {
                 let mut item = self.item(happened, Kind::Tool, &titled(name, params));
-                item.to = self.lanes.machine().filter(|_| uses_machine(name));
+                item.to = self.lanes.tool(name);
                 item.add("params", params);
                 self.begin(Open::Tool(tool_id.clone()), item, happened);
             }
@@ -177,7 +177,7 @@ impl<'a> Agents<'a> {
     fn confirmation(&mut self, happened: &Happened<'_>) {
         match &happened.event.what {
             What::ConfirmationRequested { confirm_id, tool, target, cwd, options, .. } => {
-                let title = format!("{}?", tool.name);
+                let title = format!("{}?", called(&tool.name));
                 let mut item = self.item(happened, Kind::Confirmation, &title);
                 item.add("target", target.as_deref().unwrap_or_default());
                 item.add("cwd", cwd.as_deref().unwrap_or_default());
@@ -289,7 +289,15 @@ fn titled(name: &str, params: &str) -> String {
     let params: Value = serde_json::from_str(params).unwrap_or_default();
     let on = ["agent_id", "path", "pattern", "command", "program", "source"];
     let on = on.iter().find_map(|member| params.get(member)?.as_str()).unwrap_or_default();
-    format!("{} {on}", name.trim_start_matches("nexus_"))
+    format!("{} {on}", called(name))
+}
+
+/// A tool as people call it.
+pub fn called(name: &str) -> String {
+    match mcp_server(name) {
+        Some((server, tool)) => format!("{server}: {tool}"),
+        None => name.trim_start_matches("nexus_").to_owned(),
+    }
 }
 
 fn whose(happened: &Happened<'_>) -> Whose {

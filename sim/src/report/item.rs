@@ -116,7 +116,7 @@ pub fn micros(time: Duration) -> u64 {
 }
 
 /// A text on one line.
-fn line(text: &str) -> String {
+pub fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     shortened(&words.join(" "), TITLE_CHARS_MAX)
 }

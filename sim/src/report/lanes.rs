@@ -28,6 +28,7 @@ pub enum LaneKind {
     Server,
     Agent,
     Model,
+    Mcp,
     Machine,
 }
 
@@ -48,7 +49,8 @@ impl Lanes {
                 | Happening::Left { .. }
                 | Happening::Heard(_) => true,
                 Happening::Noted(_) => moment.who != SERVER,
-                Happening::Listens
+                Happening::Served(_)
+                | Happening::Listens
                 | Happening::Asked { .. }
                 | Happening::AskBegan { .. }
                 | Happening::AskEnded { .. }
@@ -70,6 +72,9 @@ impl Lanes {
         }
         if moments.iter().any(|moment| matches!(moment.what, Happening::Asked { .. })) {
             lanes.add(LaneKind::Model, MODEL, 0);
+        }
+        for moment in moments.iter().filter(|moment| matches!(moment.what, Happening::Served(_))) {
+            lanes.add(LaneKind::Mcp, &moment.who, 0);
         }
         let is_use = |event: &&Event| match &event.what {
             What::ToolStarted { name, .. } => uses_machine(name),
@@ -95,6 +100,19 @@ impl Lanes {
 
     pub fn model(&self) -> Option<usize> {
         self.at(LaneKind::Model, MODEL)
+    }
+
+    /// The MCP server of this name.
+    pub fn mcp(&self, name: &str) -> Option<usize> {
+        self.at(LaneKind::Mcp, name)
+    }
+
+    /// Who does what a tool is asked for. Those that ask agents lead to their lanes by themselves.
+    pub fn tool(&self, tool: &str) -> Option<usize> {
+        match mcp_server(tool) {
+            Some((server, _)) => self.mcp(server),
+            None => self.machine().filter(|_| uses_machine(tool)),
+        }
     }
 
     pub fn machine(&self) -> Option<usize> {
@@ -132,8 +150,13 @@ impl Lanes {
 }
 
 /// Whether a tool works on files and programs. The others ask agents, which have lanes of their own.
-pub fn uses_machine(tool: &str) -> bool {
-    !tool.starts_with("nexus_")
+fn uses_machine(tool: &str) -> bool {
+    !tool.starts_with("nexus_") && mcp_server(tool).is_none()
+}
+
+/// The MCP server that has a tool, and the tool's name there.
+pub fn mcp_server(tool: &str) -> Option<(&str, &str)> {
+    tool.strip_prefix("mcp__")?.split_once("__")
 }
 
 /// The agents in the order in which they are first heard of.

@@ -55,7 +55,7 @@ const view = (number) => {
   const tools = make('div', 'tools');
   tools.append(...kindButtons(run, kinds, shown, relayout), laneMenu(run, shown, relayout));
   const search = searching(run, shown, state, drawing, select, relayout);
-  tools.append(search.box, make('span', 'space'), scheme());
+  tools.append(search.box);
 
   drawing.scroller.addEventListener('click', (event) => {
     const chip = event.target.closest('[data-index]');
@@ -86,7 +86,7 @@ const view = (number) => {
   };
   const body = make('div', 'body');
   body.append(drawing.scroller, aside);
-  root.replaceChildren(heading(report, run, () => { location.hash = ''; }), tools, body);
+  root.replaceChildren(heading(report, run, scheme(), () => { location.hash = ''; }), tools, body);
   relayout();
 };
 

@@ -79,11 +79,11 @@ const grouped = (rows) => {
 };
 
 // What one run is, and why it failed.
-const heading = (report, run, back) => {
+const heading = (report, run, toggle, back) => {
   const head = make('header', 'run');
   const line = make('div', 'line');
   if (report.runs.length > 1) line.append(button('← all runs', '', back));
-  line.append(verdict(run), make('h1', '', run.file), make('span', 'muted', `seed ${run.seed}, ${duration(run.lasted)} of virtual time`));
+  line.append(verdict(run), make('h1', '', run.file), make('span', 'muted', `seed ${run.seed}, ${duration(run.lasted)} of virtual time`), make('span', 'space'), toggle);
   head.append(line, make('p', 'about', run.about));
   if (run.items_left_out > 0) head.append(make('p', 'note', `${run.items_left_out} items are left out of this page; the command below shows them all.`));
   if (run.good && run.items_left_out === 0) return head;

@@ -98,11 +98,11 @@ fn a_lane_tells_what_its_owner_did() {
     let expected = [
         "Agent created",
         turn,
-        "Model entry 1 … ",
+        "Model “</script><img src=x onerror=alert(2)><!--” calls echo … ",
         "Batch batch_started",
         "Tool echo … ",
         "Batch batch_completed",
-        "Model entry 2 … ",
+        "Model “Done & <b>done</b>.” … ",
     ];
     assert_eq!(told(3), expected);
     assert_eq!(told(0), ["Call create_agent … ", "Call send … "]);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use nexus3::event::{Event, Seq};
 
 use super::clock::Clock;
-use super::events::{Agents, Happened};
-use super::item::{Fault, Item, Kind, micros};
+use super::events::{Agents, Happened, called};
+use super::item::{Fault, Item, Kind, line, micros};
 use super::lanes::{Lane, Lanes};
-use crate::play::story::{Happening, How, Moment, Reach, Story};
+use crate::play::story::{Gives, Happening, How, Moment, Reach, Story};
 
 /// A run as it is shown.
 #[derive(Debug)]
@@ -96,6 +96,10 @@ impl<'a> Rest<'a> {
         let own = self.lanes.client(&moment.who).unwrap_or(self.lanes.server());
         match &moment.what {
             Happening::Noted(text) => self.items.push(Item::new(at, own, Kind::Note, text)),
+            Happening::Served(text) => {
+                let lane = self.lanes.mcp(&moment.who).unwrap_or(own);
+                self.items.push(Item::new(at, lane, Kind::Note, text));
+            }
             Happening::Listens => self.listens(at),
             Happening::Called { job, name, agent, params } => {
                 let mut item = Item::begun(at, own, Kind::Call, name);
@@ -184,19 +188,24 @@ impl<'a> Rest<'a> {
     /// What the model host saw belongs to the exchange that goes on; where the script is played inside
     /// the server there is none.
     fn asked(&mut self, at: u64, what: &Happening) {
-        let Happening::Asked { agent, model, shown, answer, how } = what else { return };
+        let Happening::Asked { agent, model, shown, answer, how, gives } = what else { return };
         let bad = *how == How::Bad;
+        let asks = gives.asks.iter().map(|(tool, arguments)| format!("{tool} {arguments}"));
+        let asks = asks.collect::<Vec<_>>().join("\n");
         let describe = |item: &mut Item| {
             item.add("model", model);
             item.add("shown", shown);
             item.add("answers", answer);
+            item.add("thinks", &gives.thinks);
+            item.add("says", &gives.says);
+            item.add("calls", &asks);
             item.bad = bad;
         };
         let exchange = self.asks.get(agent).and_then(|open| open.last()).copied();
         if let Some(index) = exchange {
             let item = &mut self.items[index];
             describe(item);
-            item.title.clone_from(answer);
+            item.title = line(&answered(answer, *how, gives));
         }
         if let Some(lane) = self.lanes.model() {
             let mut item = Item::new(at, lane, Kind::Model, &format!("{agent}: {answer}"));
@@ -204,6 +213,28 @@ impl<'a> Rest<'a> {
             item.from = exchange.is_none().then(|| self.lanes.agent(agent)).flatten();
             self.items.push(item);
         }
+    }
+}
+
+/// What a model answered, in its own words where there are some.
+fn answered(answer: &str, how: How, gives: &Gives) -> String {
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for tool in gives.asks.iter().map(|(tool, _)| called(tool)) {
+        match counts.iter_mut().find(|(known, _)| *known == tool) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((tool, 1)),
+        }
+    }
+    let tools = counts.into_iter().map(|(tool, count)| match count {
+        1 => tool,
+        _ => format!("{tool} ×{count}"),
+    });
+    let tools = tools.collect::<Vec<_>>().join(", ");
+    match (how, gives.says.trim(), tools.as_str()) {
+        (How::Bad, ..) | (How::Good, "", "") => answer.to_owned(),
+        (How::Good, "", tools) => format!("calls {tools}"),
+        (How::Good, says, "") => format!("“{says}”"),
+        (How::Good, says, tools) => format!("“{says}” calls {tools}"),
     }
 }
 

@@ -147,3 +147,40 @@ fn what_the_database_lost_is_told_as_readers_heard_it() {
     let seen = &told.items[0].more.last().unwrap().1;
     assert_eq!(seen, "agent_created #1, told alice 0.008 s");
 }
+
+#[test]
+fn a_model_is_told_by_what_it_answers() {
+    let told = |says: &str, tools: &[&str]| {
+        let asks = tools.iter().map(|tool| ((*tool).to_owned(), "{}".to_owned())).collect();
+        let gives = Gives { thinks: String::new(), says: says.to_owned(), asks };
+        answered("entry 1", How::Good, &gives)
+    };
+    assert_eq!(told("", &[]), "entry 1");
+    assert_eq!(told("Yes.", &[]), "“Yes.”");
+    assert_eq!(
+        told("", &["nexus_create", "nexus_create", "read_file"]),
+        "calls create ×2, read_file"
+    );
+    assert_eq!(told("So.", &["mcp__py__weather"]), "“So.” calls py: weather");
+    let fault = answered("entry 2 with {…}", How::Bad, &Gives::default());
+    assert_eq!(fault, "entry 2 with {…}");
+}
+
+#[test]
+fn an_mcp_server_is_no_client_and_has_what_its_tools_are_asked_for() {
+    let started = What::ToolStarted {
+        tool_id: "t1".to_owned(),
+        name: "mcp__py__weather".to_owned(),
+        params: "{}".into(),
+    };
+    let journal = vec![
+        event("a", 1, 1, What::AgentCreated { parent_agent_id: None }),
+        event("a", 2, 2, started),
+    ];
+    let moments = vec![moment(1, "py", Happening::Served("is started".to_owned()))];
+    let told = told(&Story { moments, journal });
+    let lanes: Vec<&str> = told.lanes.iter().map(|lane| lane.name.as_str()).collect();
+    assert_eq!(lanes, [SERVER, "a", "py"]);
+    let tool = told.items.iter().find(|item| item.title == "py: weather");
+    assert_eq!(tool.and_then(|item| item.to), Some(2));
+}
