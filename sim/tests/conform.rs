@@ -117,8 +117,13 @@ impl Ground {
 
     /// A server in the directory that stands for /project, and its URL.
     fn server(&self) -> (Running, String) {
-        let mut server = self.command("nexus3", &["serve", "--port", "0"]);
-        let server = server.current_dir(self.path().join("root"));
+        self.served("root", &["serve", "--port", "0"])
+    }
+
+    /// The same in another directory, with other arguments.
+    fn served(&self, folder: &str, arguments: &[&str]) -> (Running, String) {
+        let mut server = self.command("nexus3", arguments);
+        let server = server.current_dir(self.path().join(folder));
         let mut server = server.stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut told = BufReader::new(server.stderr.take().expect("its output is piped"));
         let running = Running(server);
@@ -147,6 +152,42 @@ fn one_file_passes_in_the_simulation_and_against_a_real_server() {
     assert_eq!(told, "left out: `model_calls`: only the model host counts them\n");
     let result = std::fs::read_to_string(ground.path().join("root/result.txt"));
     assert_eq!(result.expect("the agent wrote it"), "3");
+}
+
+/// The commands of the guide that play a scenario outside of the simulation, as words.
+fn commands_of_the_guide() -> [Vec<String>; 3] {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/README.md");
+    let guide = std::fs::read_to_string(guide).expect("the guide is there");
+    let blocks = guide.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.last().expect("the guide has commands");
+    let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = block.lines().map(words).collect();
+    lines.try_into().expect("these are a model, a server and the steps")
+}
+
+#[test]
+fn the_commands_of_the_guide_play_its_file_against_a_real_server() {
+    let [model, server, conform] = commands_of_the_guide();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("sim lies in the project");
+    let hand_off = std::fs::read_to_string(root.join(&model[2])).expect("its file is there");
+    let ground = Ground::with(&hand_off);
+    std::fs::create_dir(ground.path().join("scenarios")).expect("a directory can be made");
+    std::fs::write(ground.path().join(&model[2]), &hand_off).expect("a file can be written");
+    // Other programs may have the ports of the guide.
+    assert_eq!(model[3..], ["--port", "9001", "--root", "work", ">", "work.json"]);
+    let (_model, config) = running::model(
+        &mut ground.command(&model[0], &["model", &model[2], "--port", "0", "--root", "work"]),
+    );
+    std::fs::write(ground.path().join("work.json"), config.to_string()).expect("it is written");
+    assert_eq!(server.join(" "), "cd work && nexus3 serve --config ../work.json");
+    let (_server, url) =
+        ground.served("work", &["serve", "--config", "../work.json", "--port", "0"]);
+    assert_eq!(conform[..3], ["nexus3-sim", "conform", "http://localhost:8765"]);
+    let rest: Vec<&str> = conform[3..].iter().map(String::as_str).collect();
+    let arguments = [&["conform", &url], &rest[..]].concat();
+    let (code, out, told) =
+        ended(ground.command("nexus3-sim", &arguments).output().expect("the program starts"));
+    assert_eq!((code, out), (0, format!("ok     {}\n", model[2])), "{told}");
 }
 
 #[test]

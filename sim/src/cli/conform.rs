@@ -11,6 +11,7 @@ use nexus3::world::real;
 
 use super::ground::{self, Ground};
 use super::{Verdict, output};
+use crate::machine::PROJECT;
 use crate::play::live::{self, Conformed, Place};
 use crate::scenario::{Action, Scenario};
 
@@ -53,6 +54,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         anyhow::bail!(
             "{file}: its agents were there before, and only `nexus3-sim run` can have had them there"
         );
+    }
+    if arguments.root.is_none() && ground.uses_project() {
+        let root = ground.root.display();
+        output::note(&format!(
+            "{root} stands for {PROJECT}; a model that names files there needs the same `--root`"
+        ));
     }
     for what in left_out(&ground.scenario) {
         output::note(&format!("left out: {what}"));

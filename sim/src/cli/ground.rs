@@ -62,6 +62,12 @@ impl Ground {
         Ok(Ok(Self { scenario, root, _made: made }))
     }
 
+    /// Whether something in it is about what stands for `/project`.
+    pub fn uses_project(&self) -> bool {
+        let root = self.root.to_str().unwrap_or_default();
+        self.scenario.text.contains(root)
+    }
+
     /// What of the files that are expected at the end is not as it should be, a line each.
     pub fn unexpected(&self) -> Vec<String> {
         let mut found = Vec::new();
