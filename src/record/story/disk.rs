@@ -45,7 +45,8 @@ pub(super) struct Change {
 /// When a change was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    At(Duration),
+    /// At the first of these times or a little later, and after the other, when it was seen the last time.
+    At(Duration, Duration),
     /// After it was seen the last time, and before it was missed.
     Between(Duration, Duration),
 }
@@ -71,8 +72,6 @@ struct FileState {
     mode: u32,
 }
 
-/// By how much the times of files may lag behind the clock.
-const LAG: Duration = Duration::from_millis(10);
 /// How many files are told of by their names.
 const NAMED_MAX: usize = 8;
 /// What stands in files that nobody read.
@@ -147,7 +146,8 @@ impl Disk {
         let Sighting { path, found, len, mode, modified } = sighting;
         let state = FileState { modified, len, mode };
         let before = self.known.get(&path).copied();
-        let (known, last) = (before.map(|(known, _)| known), before.map_or(at, |(_, last)| last));
+        let (known, last) =
+            (before.map(|(known, _)| known), before.map_or(Duration::ZERO, |(_, last)| last));
         let is_same = matches!(known, Some(Known::File { state: before, .. }) if before == state);
         let now = match &found {
             Found::Content(_) | Found::Large | Found::Ours => Known::File { state, is_whole: true },
@@ -189,10 +189,10 @@ impl Disk {
                 return self.remoded(name, unusual(mode, FILE_MODE), runs, (last, at));
             }
             if !is_whole {
-                return self.completed(name, file, runs, modified);
+                return self.completed(name, file, runs, (modified, last));
             }
         }
-        self.changed(known, name, file, runs, modified)
+        self.changed(known, name, file, runs, (modified, last))
     }
 
     /// What was in a directory that is gone is gone with it.
@@ -268,7 +268,7 @@ impl Disk {
         name: String,
         file: File,
         runs: &mut Runs,
-        modified: Timestamp,
+        (modified, last): (Timestamp, Duration),
     ) -> Option<Change> {
         if let Some(first) = self.first.get_mut(&name) {
             *first = file;
@@ -278,7 +278,7 @@ impl Disk {
             writes.insert(name, file);
             return None;
         }
-        Some(Change { when: When::At(self.since(modified)), path: name, file })
+        Some(Change { when: When::At(self.since(modified), last), path: name, file })
     }
 
     fn changed(
@@ -287,7 +287,7 @@ impl Disk {
         name: String,
         file: File,
         runs: &mut Runs,
-        modified: Timestamp,
+        (modified, last): (Timestamp, Duration),
     ) -> Option<Change> {
         let is_file = !matches!(file, File::Dir { .. } | File::Symlink { .. });
         if known.is_none()
@@ -304,12 +304,11 @@ impl Disk {
         if matches!(file, File::Repeated { .. }) && !name.starts_with(PROJECT) {
             return None;
         }
-        Some(Change { when: When::At(self.since(modified)), path: name, file })
+        Some(Change { when: When::At(self.since(modified), last), path: name, file })
     }
 
     fn since(&self, modified: Timestamp) -> Duration {
-        let since = Duration::try_from(modified.duration_since(self.began)).unwrap_or_default();
-        since + LAG
+        Duration::try_from(modified.duration_since(self.began)).unwrap_or_default()
     }
 }
 

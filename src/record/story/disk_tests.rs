@@ -62,3 +62,19 @@ fn what_a_list_does_not_have_any_more_is_gone_with_all_that_was_in_it() {
     misses(&mut told, 3001, "/work/dir/b");
     assert_eq!(removed(&told), ["program 0: /project/a", "program 0: /project/dir"]);
 }
+
+#[test]
+fn a_change_right_before_a_call_comes_before_it() {
+    let mut told = Told::new();
+    content(&mut told, 100, "/work/a", "1");
+    told.begins(4005, 1, "send", Some("a"));
+    let (found, modified) = (Found::Content(b"22".to_vec()), time(4000));
+    told.at(
+        4008,
+        What::File(Sighting { path: "/work/a".into(), found, len: 2, mode: 0o644, modified }),
+    );
+    told.ends(4020, 1);
+    let steps = told.steps();
+    let place = |key: &str| steps.iter().position(|step| step.contains(key)).unwrap();
+    assert!(place("files=") < place("call=send"), "{steps:?}");
+}

@@ -220,7 +220,7 @@ impl Story {
     fn changed(&mut self, changes: impl IntoIterator<Item = Change>) {
         for Change { when, path, file } in changes {
             let moment = match when {
-                When::At(time) => self.order.at(time),
+                When::At(time, last) => self.order.around(time, last),
                 When::Between(last, missed) => self.order.between(last, missed),
             };
             self.acts.changed(moment, path, file);

@@ -75,6 +75,8 @@ pub(super) struct Order {
     queued: BTreeMap<(Option<String>, RequestId), Moment>,
 }
 
+/// By how much the times of files may lag behind the clock.
+const LAG: Duration = Duration::from_millis(10);
 /// The event of an agent that is made.
 const CREATED: &str = "agent_created";
 /// The event of an agent that comes back.
@@ -172,6 +174,19 @@ impl Order {
     pub(super) fn at(&self, since: Duration) -> Moment {
         let before = self.moments.iter().rev().find(|(moment, _)| moment.at <= since);
         Moment { place: before.map_or(1, |(moment, _)| moment.place + 1), at: since }
+    }
+
+    /// The moment of a change of this time, which may lag behind the clock: before what somebody began while
+    /// it lagged, unless it was seen unchanged after that.
+    pub(super) fn around(&self, time: Duration, last: Duration) -> Moment {
+        let latest = time + LAG;
+        let within = |(moment, sort): &&(Moment, Sort)| {
+            *sort == Sort::Beginning && (time.max(last)..=latest).contains(&moment.at)
+        };
+        match self.moments.iter().find(within) {
+            Some((moment, _)) => Moment { place: moment.place - 1, ..*moment },
+            None => self.at(latest),
+        }
     }
 
     /// The moment of something of which only is known that it happened between these: before somebody
