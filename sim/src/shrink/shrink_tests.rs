@@ -113,3 +113,14 @@ fn faults_that_have_no_part_in_it_go_first() {
     shrink(Document::parse(LARGE).unwrap(), &mut judge);
     assert!(judge.0.iter().all(|asked| !asked.contains("[[fault]]")));
 }
+
+#[test]
+fn a_file_is_played_over_pipes_only_while_it_is_made_small() {
+    let mut judge = Remembers(Vec::new());
+    let small = shrink(Document::parse(LARGE).unwrap(), &mut judge);
+    assert!(judge.0.iter().any(|asked| asked.contains("lane = \"pipes\"")));
+    assert!(!small.text().contains("lane"), "it fails without as well");
+    let own = LARGE.replace("limit = \"5m\"", "lane = \"pipes\"");
+    let small = shrink(Document::parse(&own).unwrap(), &mut judge);
+    assert!(small.text().contains("lane"), "it is its own");
+}
