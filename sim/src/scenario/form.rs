@@ -384,7 +384,7 @@ pub(super) struct ExpectForm {
     pub(super) agents: Option<Vec<String>>,
     /// How often each agent's model was asked.
     pub(super) model_calls: BTreeMap<String, u64>,
-    /// Invariants that do not hold here, and why.
+    /// Invariants that do not hold here, and why. A secret in a recording is told all the same.
     pub(super) ignore: Vec<IgnoreForm>,
 }
 
