@@ -1,7 +1,9 @@
 //! `nexus3-sim twice`: the same seed in two processes, compared line by line at trace level.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
 use clap::Args;
@@ -25,8 +27,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             return Ok(verdict);
         }
         let file = file.canonicalize()?;
-        let one = traced(&file, Place::Here)?;
-        let other = traced(&file, Place::Elsewhere)?;
+        let one = Traced::start(&file, Place::Here)?;
+        let other = Traced::start(&file, Place::Elsewhere)?;
+        let (one, other) = (one.printed(&file)?, other.printed(&file)?);
         match snapshot::difference(&one, &other) {
             None => output::line(&format!(
                 "same   {} ({} lines)",
@@ -49,23 +52,41 @@ enum Place {
     Elsewhere,
 }
 
-/// What a run of its own process prints. Whether it is a good run is not asked here.
-fn traced(file: &Path, place: Place) -> anyhow::Result<String> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut command = Command::new(program);
-    command.arg("run").arg("--trace").arg(file);
-    match place {
-        Place::Here => {
-            command.env("TZ", "Europe/Berlin").env("NEXUS3_NOISE", "1");
+/// A run in a process of its own. Whether it is a good run is not asked here.
+struct Traced {
+    process: Child,
+    /// No pipe: nobody reads it before the run is over, and the other one runs meanwhile.
+    printed: File,
+}
+
+impl Traced {
+    fn start(file: &Path, place: Place) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let printed = tempfile::tempfile().context("cannot keep what a run prints")?;
+        let mut command = Command::new(program);
+        command.arg("run").arg("--trace").arg(file);
+        match place {
+            Place::Here => {
+                command.env("TZ", "Europe/Berlin").env("NEXUS3_NOISE", "1");
+            }
+            Place::Elsewhere => {
+                command.env_clear().env("TZ", "Asia/Tokyo").current_dir(std::env::temp_dir());
+            }
         }
-        Place::Elsewhere => {
-            command.env_clear().env("TZ", "Asia/Tokyo").current_dir(std::env::temp_dir());
-        }
+        command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(Stdio::null());
+        let process = command.spawn().context("cannot start a second process")?;
+        Ok(Self { process, printed })
     }
-    let output = command.output().context("cannot start a second process")?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    anyhow::ensure!(!printed.is_empty(), "the run of {} printed nothing", file.display());
-    Ok(printed)
+
+    /// Waits for its end.
+    fn printed(mut self, file: &Path) -> anyhow::Result<String> {
+        self.process.wait().context("cannot wait for a second process")?;
+        let mut bytes = Vec::new();
+        self.printed.rewind()?;
+        self.printed.read_to_end(&mut bytes)?;
+        anyhow::ensure!(!bytes.is_empty(), "the run of {} printed nothing", file.display());
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 fn file_name(file: &Path) -> String {
