@@ -6,7 +6,7 @@ use super::core::Input;
 use super::drive::Face;
 use super::key::Key;
 use super::line::{Line, Tone};
-use super::menu::{Answer, Menu};
+use super::menu::{Answer, By, Menu};
 use super::screen::Foot;
 
 /// The size of a terminal.
@@ -26,7 +26,7 @@ pub async fn choose(
     let mut menu = Menu::new(vec![Line::of(Tone::Heading, about)], items).on_first();
     let chosen = loop {
         let (width, rows) = (usize::from(size.columns.max(2)) - 1, usize::from(size.rows.max(4)));
-        let mut rows = menu.lines(width, rows - 2);
+        let mut rows = menu.lines(width, rows - 2, By::Number);
         rows.push(Line::of(Tone::Dim, "Enter or a number chooses · Esc leaves").cut(width));
         let cursor = (rows.len() - 1, 0);
         face.show(&[], &Foot { rows, cursor })?;

@@ -30,6 +30,14 @@ pub enum Answer {
     Ignored,
 }
 
+/// How it can be answered now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Number,
+    /// Numbers are text where there is some before them.
+    Arrows,
+}
+
 impl Menu {
     pub fn new(about: Vec<Line>, items: Vec<String>) -> Self {
         assert!(!items.is_empty(), "a question has answers");
@@ -78,7 +86,7 @@ impl Menu {
     }
 
     /// The question in at most so many rows: what is asked first, then the answers around the chosen.
-    pub fn lines(&self, width: usize, rows: usize) -> Vec<Line> {
+    pub fn lines(&self, width: usize, rows: usize, by: By) -> Vec<Line> {
         let rows = rows.max(2);
         let about: Vec<Line> = self.about.iter().flat_map(|line| line.wrapped(width)).collect();
         let items_max = self.items.len().min((rows - about.len().min(rows / 2)).max(1));
@@ -92,8 +100,11 @@ impl Menu {
         let first = (chosen + 1).saturating_sub(items_max);
         for (index, item) in self.items.iter().enumerate().skip(first).take(items_max) {
             let mark = if self.chosen == Some(index) { "❯ " } else { "  " };
-            let number =
-                if index < NUMBERED_MAX { format!("{} ", index + 1) } else { "  ".to_owned() };
+            let number = if by == By::Number && index < NUMBERED_MAX {
+                format!("{} ", index + 1)
+            } else {
+                "  ".to_owned()
+            };
             let tone = if self.chosen == Some(index) { Tone::Strong } else { Tone::Plain };
             let line = Line::of(Tone::Loud, mark).with(Tone::Dim, &number).with(tone, item);
             lines.push(line.cut(width));
@@ -144,8 +155,9 @@ mod tests {
     #[test]
     fn the_chosen_answer_is_seen_in_few_rows() {
         let mut menu = menu();
-        let shown =
-            |menu: &Menu| -> Vec<String> { menu.lines(20, 2).iter().map(Line::text).collect() };
+        let shown = |menu: &Menu| -> Vec<String> {
+            menu.lines(20, 2, By::Number).iter().map(Line::text).collect()
+        };
         assert_eq!(shown(&menu), ["Run it?", "  1 once"]);
         menu.on(Key::Up);
         assert_eq!(shown(&menu), ["Run it?", "❯ 3 never"]);
@@ -155,7 +167,9 @@ mod tests {
     fn what_is_asked_and_not_seen_is_told_of() {
         let about = (1..=9).map(|row| Line::of(Tone::Plain, &format!("row {row}"))).collect();
         let menu = Menu::new(about, ["yes", "no"].map(str::to_owned).to_vec());
-        let shown = |rows| -> Vec<String> { menu.lines(40, rows).iter().map(Line::text).collect() };
+        let shown = |rows| -> Vec<String> {
+            menu.lines(40, rows, By::Number).iter().map(Line::text).collect()
+        };
         let more = "  … 7 more rows: Ctrl-O shows them";
         assert_eq!(shown(5), ["row 1", "row 2", more, "  1 yes", "  2 no"]);
         assert_eq!(shown(18)[8..], ["row 9", "  1 yes", "  2 no"]);
@@ -167,12 +181,13 @@ mod tests {
     fn answers_that_are_not_seen_are_told_of() {
         let items = (1..=6).map(|number| format!("agent {number}")).collect();
         let mut menu = Menu::new(vec![Line::of(Tone::Loud, "Who?")], items).on_first();
-        let shown =
-            |menu: &Menu| -> Vec<String> { menu.lines(40, 4).iter().map(Line::text).collect() };
+        let shown = |menu: &Menu| -> Vec<String> {
+            menu.lines(40, 4, By::Number).iter().map(Line::text).collect()
+        };
         let more = "    … 4 more, by the arrows";
         assert_eq!(shown(&menu), ["Who?", "❯ 1 agent 1", "  2 agent 2", more]);
         menu.on(Key::Up);
         assert_eq!(shown(&menu), ["Who?", "  5 agent 5", "❯ 6 agent 6", more]);
-        assert_eq!(menu.lines(40, 7).len(), 7);
+        assert_eq!(menu.lines(40, 7, By::Number).len(), 7);
     }
 }

@@ -313,17 +313,20 @@ impl Core {
         let Some((question, menu)) = &mut self.question else {
             return false;
         };
+        let (typing, is_char) = (!self.editor.is_empty(), matches!(key, Key::Char(_)));
+        // A number in a text is no answer, however long the pause before it.
+        if typing && is_char {
+            return false;
+        }
         let lately = |then: Duration| self.now.saturating_sub(then) < QUESTION_GUARD;
         let young = lately(question.since);
-        // A number in the middle of a text is no answer.
-        let in_text = matches!(key, Key::Char(_)) && lately(self.typed);
         // Whoever types, or is about to, has not read it yet.
         let unread = match question.asked {
-            Why::Urgent => !self.editor.is_empty(),
-            Why::Idle => !self.editor.is_empty() || matches!(key, Key::Char(_)),
+            Why::Urgent => typing && young,
+            Why::Idle => (typing && young) || (is_char && (young || lately(self.typed))),
             Why::Called => false,
         };
-        if unread && (young || in_text) {
+        if unread {
             return false;
         }
         match menu.on(key) {

@@ -221,7 +221,8 @@ fn a_question_of_the_own_turn_is_asked_at_once() {
     stage.types("1");
     assert_eq!(stage.done, []);
     stage.now += Duration::from_secs(1);
-    stage.types("2");
+    stage.on(Input::Key(Key::Up));
+    stage.on(Input::Key(Key::Enter));
     let confirm_id = confirm_id();
     let agent = agent("scout");
     assert_eq!(stage.done, [Effect::Confirm { agent, confirm_id, decision: Choice::Deny }]);
@@ -244,8 +245,8 @@ fn a_question_of_others_waits_until_nothing_is_typed() {
     assert!(stage.foot().contains(ALERT), "{}", stage.foot());
     // It can be answered all the same.
     stage.on(Input::Key(Key::Control('y')));
-    stage.now += Duration::from_secs(1);
-    stage.types("2");
+    stage.on(Input::Key(Key::Up));
+    stage.on(Input::Key(Key::Enter));
     let (agent, confirm_id) = (agent("scout"), confirm_id());
     assert_eq!(stage.done, [Effect::Confirm { agent, confirm_id, decision: Choice::Deny }]);
     assert!(stage.foot().contains("› 1"), "{}", stage.foot());

@@ -48,7 +48,8 @@ fn what_works_for_our_turn_is_asked_at_once() {
     stage.elsewhere("grandchild", "r3", asked());
     assert!(stage.foot().contains("grandchild: exec needs a confirmation"), "{}", stage.foot());
     stage.now += Duration::from_secs(1);
-    stage.types("1");
+    stage.on(Input::Key(Key::Down));
+    stage.on(Input::Key(Key::Enter));
     let (agent, confirm_id) = (agent("grandchild"), confirm_id());
     assert_eq!(stage.done, [Effect::Confirm { agent, confirm_id, decision: Choice::AllowOnce }]);
 }

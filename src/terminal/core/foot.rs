@@ -6,6 +6,7 @@ use crate::policy::Level;
 use crate::rpc::method::AgentSummary;
 use crate::terminal::clean::clean_line;
 use crate::terminal::line::{Line, Tone, cells};
+use crate::terminal::menu::By;
 use crate::terminal::screen::Foot;
 
 const ACTIVITIES_MAX: usize = 3;
@@ -74,7 +75,13 @@ impl Core {
         lines.truncate(rows);
         if let Some((_, menu)) = &self.question {
             // What is asked is more important than what goes on.
-            let asked = menu.lines(width, rows);
+            let asked = if self.editor.is_empty() {
+                menu.lines(width, rows, By::Number)
+            } else {
+                let mut asked = menu.lines(width, rows.saturating_sub(1), By::Arrows);
+                asked.push(Line::of(Tone::Dim, "  ↑ ↓ and Enter answer").cut(width));
+                asked
+            };
             lines.truncate(rows.saturating_sub(asked.len()));
             lines.extend(asked);
         }

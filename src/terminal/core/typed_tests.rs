@@ -13,9 +13,15 @@ fn a_number_in_the_middle_of_a_text_is_no_answer() {
     stage.types("version 1 or 2");
     assert_eq!(stage.done, []);
     assert!(stage.foot().contains("› take version 1 or 2"), "{}", stage.foot());
-    stage.now += Duration::from_secs(1);
+    stage.now += Duration::from_secs(9);
     stage.types("2");
-    assert_eq!(stage.done.len(), 1, "whoever has stopped typing has read it");
+    assert_eq!(stage.done, [], "however long the pause");
+    // No number is shown where none answers.
+    assert!(stage.foot().contains("\n    deny it\n  ↑ ↓ and Enter answer"), "{}", stage.foot());
+    stage.on(Input::Key(Key::Control('u')));
+    assert!(stage.foot().contains("\n  2 deny it\n"), "{}", stage.foot());
+    stage.types("2");
+    assert_eq!(stage.done.len(), 1, "nothing else can be meant");
 }
 
 #[test]
