@@ -174,10 +174,16 @@ pub fn make(fs: &dyn Fs, path: &Path) -> io::Result<Arc<dyn Dir>> {
     let parent = make(fs, parent)?;
     match parent.make_dir(Path::new(name), 0o700) {
         // Somebody else made it at the same moment.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => made?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => parent.sync()?,
+        made => {
+            made?;
+            parent.sync().inspect_err(|_| {
+                // A sync that failed is not made up for by the next one, which has nothing to write:
+                // what it was about is made again instead. Where it cannot go, the error tells enough.
+                let _ = parent.remove_dir(Path::new(name));
+            })?;
+        }
     }
-    parent.sync()?;
     parent.dir(Path::new(name))
 }
 

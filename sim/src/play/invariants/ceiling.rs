@@ -371,7 +371,9 @@ impl Check for Ceiling {
             return if reads { vec![told(*kind, path)] } else { Vec::new() };
         }
         // It makes the way to its own directory when it starts.
-        let is_way = *kind == OperationKind::MakeDir && Path::new(HOME).starts_with(path);
+        // Made, and taken back where it cannot be made durable: only what is empty goes.
+        let is_way = matches!(kind, OperationKind::MakeDir | OperationKind::RemoveDir)
+            && Path::new(HOME).starts_with(path);
         // And looks for the project's configuration, which no job of a tool does.
         let is_start = what == Use::Reads && job.is_none() && is_project_config(path);
         if is_way || is_start || path == Path::new(SCRIPT) {
