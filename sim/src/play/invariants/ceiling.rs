@@ -370,10 +370,11 @@ impl Check for Ceiling {
             let reads = matches!(kind, OperationKind::Open | OperationKind::Read);
             return if reads { vec![told(*kind, path)] } else { Vec::new() };
         }
-        // It makes the way to its own directory when it starts.
-        // Made, and taken back where it cannot be made durable: only what is empty goes.
-        let is_way = matches!(kind, OperationKind::MakeDir | OperationKind::RemoveDir)
-            && Path::new(HOME).starts_with(path);
+        // It makes the way to its own directory when it starts, and takes back what it cannot make
+        // durable, which no job of a tool does.
+        let is_made = *kind == OperationKind::MakeDir;
+        let is_taken_back = *kind == OperationKind::RemoveDir && job.is_none();
+        let is_way = (is_made || is_taken_back) && Path::new(HOME).starts_with(path);
         // And looks for the project's configuration, which no job of a tool does.
         let is_start = what == Use::Reads && job.is_none() && is_project_config(path);
         if is_way || is_start || path == Path::new(SCRIPT) {
