@@ -22,8 +22,6 @@ struct Life {
     /// When what is wrong now is put right.
     until: Option<Duration>,
     active: bool,
-    /// How often the server had been started when it began.
-    starts: u64,
 }
 
 #[derive(Debug)]
@@ -58,7 +56,6 @@ impl Faults {
             },
             until: None,
             active: false,
-            starts: 0,
         });
         let crashes = faults.iter().filter(|fault| cuts_power(fault));
         for point in crashes.filter_map(point) {
@@ -153,7 +150,6 @@ impl Life {
             | Trigger::OnPoint(_)
             | Trigger::OnFs { .. } => None,
         };
-        self.starts = theatre.server.process().starts;
         let (name, reach) = (self.name(), self.reach());
         let line = format!("{name} begins{}", self.occasion());
         theatre.note_fault(&line, Happening::FaultBegan { name, reach });
@@ -227,12 +223,10 @@ impl Life {
             (FaultKind::Crash, Turn::Begin) => theatre.kill(self.host()),
             (FaultKind::PowerLoss, Turn::Begin) => theatre.cut_power(self.host()),
             (FaultKind::Crash | FaultKind::PowerLoss, Turn::End) => {
-                // A step or another fault may have started it meanwhile, and a step have stopped it again.
-                let was_back = self.host() == SERVER && {
-                    let process = theatre.server.process();
-                    process.starts > self.starts && process.state == ProcessState::Stopped
-                };
-                if !was_back && !theatre.is_running(self.host()) {
+                // What was stopped, before or meanwhile, stays so until a step starts it.
+                let is_stopped = self.host() == SERVER
+                    && theatre.server.process().state == ProcessState::Stopped;
+                if !is_stopped && !theatre.is_running(self.host()) {
                     theatre.start(self.host());
                 }
             }

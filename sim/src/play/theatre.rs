@@ -251,7 +251,10 @@ impl Theatre {
             disk(self);
             self.server.disk.power_on();
             let mut process = self.server.process();
-            process.state = ProcessState::Down;
+            // One that was stopped before is not there to be killed.
+            if process.state == ProcessState::Up {
+                process.state = ProcessState::Down;
+            }
             // What it said of its start was said after its death.
             process.refused = None;
         } else if let Some(desk) = self.desks.get(host) {
