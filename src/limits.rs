@@ -355,6 +355,8 @@ pub const PROJECT_DIRS_MAX: usize = 64;
 
 // Stopping.
 pub const SHUTDOWN_GRACE_SECONDS: f64 = 10.0;
+/// How long a server that stops waits for agents that come or go, once all turns have ended.
+pub const FAMILIES_REST_MAX: Duration = Duration::from_secs(5);
 
 // The client.
 pub const CLIENT_CONNECT_MAX: Duration = Duration::from_secs(2);

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 pub use callers::{AskError, FirstMessage};
@@ -50,7 +51,7 @@ use crate::config::{Config, PermissionsConfig};
 use crate::event::{Event, What};
 use crate::hub::Hub;
 use crate::id::{AgentId, RequestId};
-use crate::limits::{AUTO_REQUEST_ID_HEX, FAMILIES_AT_ONCE_MAX};
+use crate::limits::{AUTO_REQUEST_ID_HEX, FAMILIES_AT_ONCE_MAX, FAMILIES_REST_MAX};
 use crate::policy::ceiling::Yolo;
 use crate::policy::{PolicyError, Presets, normal};
 use crate::provider::Models;
@@ -235,19 +236,37 @@ impl Pool {
     }
 
     /// Cancels what waits, and waits for the running turns until `grace` is over; then cancels them.
+    /// Whoever is about to come or to go does so first, and nobody after that.
     pub async fn wind_down(&self, grace: impl Future<Output = ()>) {
         self.request_stop();
-        let agents: Vec<AgentHandle> = self.list().into_iter().map(|listed| listed.agent).collect();
-        let retire = |how: Retire| join_all(agents.iter().map(move |agent| agent.retire(how)));
+        let finish = async {
+            self.families_at_rest().await;
+            self.retire_all(Retire::FinishTurn(CancelReason::Shutdown)).await;
+        };
         tokio::select! {
             // Turns that all have ended need no grace.
             biased;
-            _ = retire(Retire::FinishTurn(CancelReason::Shutdown)) => {}
+            () = finish => {}
             () = grace => {
-                retire(Retire::CancelTurn(CancelReason::Shutdown)).await;
+                self.retire_all(Retire::CancelTurn(CancelReason::Shutdown)).await;
             }
         }
+        if timeout(FAMILIES_REST_MAX, self.families_at_rest()).await.is_err() {
+            tracing::warn!("agents come or go while the server stops");
+        }
         self.mcp().close().await;
+    }
+
+    async fn retire_all(&self, how: Retire) {
+        let agents: Vec<AgentHandle> = self.list().into_iter().map(|listed| listed.agent).collect();
+        join_all(agents.iter().map(|agent| agent.retire(how))).await;
+    }
+
+    /// Waits for whoever makes, restores, changes or ends an agent just now.
+    async fn families_at_rest(&self) {
+        let _turn = self.restoring.acquire().await.expect("this semaphore is never closed");
+        let places = u32::try_from(FAMILIES_AT_ONCE_MAX).expect("they are few");
+        let _alone = self.families.acquire_many(places).await.expect("it is never closed");
     }
 
     /// The MCP servers.
