@@ -57,7 +57,12 @@ impl Menu {
             Key::Char(c) => {
                 let number = c.to_digit(10).and_then(|number| usize::try_from(number).ok());
                 let item = number.and_then(|number| number.checked_sub(1));
-                item.filter(|item| *item <= last).map_or(Answer::Ignored, Answer::Item)
+                if let Some(item) = item.filter(|item| *item <= last) {
+                    return Answer::Item(item);
+                }
+                // The Enter after a text is meant for the text.
+                self.chosen = None;
+                Answer::Ignored
             }
             Key::Up => {
                 self.chosen =
@@ -175,6 +180,16 @@ mod tests {
         assert_eq!(shown(18)[8..], ["row 9", "  1 yes", "  2 no"]);
         assert_eq!(shown(16).len(), 10, "half of them is enough");
         assert_eq!(shown(3), ["row 1", "  1 yes", "  2 no"]);
+    }
+
+    #[test]
+    fn enter_after_a_text_answers_nothing() {
+        let items = vec!["create it".to_owned(), "leave it".to_owned()];
+        let mut menu = Menu::new(vec![Line::of(Tone::Loud, "It is not there.")], items).on_first();
+        assert_eq!(menu.on(Key::Char('p')), Answer::Ignored);
+        assert_eq!(menu.on(Key::Enter), Answer::Ignored);
+        assert_eq!(menu.on(Key::Down), Answer::Moved);
+        assert_eq!(menu.on(Key::Enter), Answer::Item(0));
     }
 
     #[test]
