@@ -80,6 +80,6 @@ impl Shown {
             Some((cut, _)) => format!("{}…", &line[..cut]),
             None => line,
         };
-        Self { messages: question.messages, last, digest: question.digest }
+        Self { messages: question.messages, last, digest: question.digest() }
     }
 }

@@ -42,12 +42,12 @@ impl Played {
             model,
             &question.last_message,
         );
-        let Question { agent, messages, digest, .. } = &question;
+        let Question { agent, messages, .. } = &question;
         if let Some((number, entry)) = taken {
-            tracing::debug!(target: LOG_TARGET, agent, model, messages, digest, entry = number, "answers");
+            tracing::debug!(target: LOG_TARGET, agent, model, messages, digest = question.digest(), entry = number, "answers");
             Reply::new(&entry, &question)
         } else {
-            tracing::debug!(target: LOG_TARGET, agent, model, messages, digest, "has no answer");
+            tracing::debug!(target: LOG_TARGET, agent, model, messages, digest = question.digest(), "has no answer");
             Reply::unmatched(&question)
         }
     }

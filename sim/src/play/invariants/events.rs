@@ -91,7 +91,7 @@ impl Check for Events {
         let all = self.all(kept, &names);
         for stream in self.streams.values() {
             let of = stream.opened.agent.as_ref();
-            let ids = of.map(|id| names_since(&names, id, stream.opened_after));
+            let ids = of.map(|id| names_since(&names, id, stream.opened_after()));
             let owner = ids.as_ref().and_then(|ids| ids.last()).map(String::as_str);
             let mut problems: Vec<String> =
                 stream.unfinished().map(str::to_owned).into_iter().collect();
@@ -307,6 +307,15 @@ impl Stream {
             }
         }
         None
+    }
+
+    /// The event after which it was opened, at the latest: whoever opened it may be told that only after
+    /// others are told of what came next.
+    fn opened_after(&self) -> Seq {
+        match (self.opened.after, self.seen.first()) {
+            (None, Some(first)) => self.opened_after.min(first - 1),
+            (Some(_), _) | (None, None) => self.opened_after,
+        }
     }
 
     /// Whether nothing that it should tell can have been left out for its slowness.

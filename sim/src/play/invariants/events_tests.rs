@@ -47,6 +47,21 @@ impl Told {
         self
     }
 
+    /// Another stream of the agent tells these, whose opening was told after all that was told so far.
+    fn opened_late(&mut self, events: Vec<Event>) {
+        let stream = StreamId { who: "bob".to_owned(), number: 2 };
+        let (server_start, after, pace) = (self.run.server_start, None, Pace::AtOnce);
+        let agent = Some("scout".to_owned());
+        let opened = Opened { stream: stream.clone(), server_start, agent, after, pace };
+        self.events.on(&Observation::StreamOpened(opened), &self.run.seen());
+        for event in events {
+            let heard = Observation::Event { stream: stream.clone(), event: Box::new(event) };
+            self.found.extend(self.events.on(&heard, &self.run.seen()));
+        }
+        let end = StreamEnd::Broken;
+        self.events.on(&Observation::StreamEnded { stream, end }, &self.run.seen());
+    }
+
     fn finds(&self, problems: &[&str]) {
         let problems: Vec<_> =
             problems.iter().map(|problem| format!("{ALICE}: {problem}")).collect();
@@ -250,6 +265,9 @@ fn a_stream_goes_along_with_its_agent_and_with_nobody_else() {
     }
     let whole = told(vec![later.clone(), third.clone()]).at_rest(&kept);
     assert_eq!(whole, Vec::<String>::new());
+    let mut late = told(vec![later.clone(), third.clone()]);
+    late.opened_late(vec![later.clone(), third.clone()]);
+    assert_eq!(late.at_rest(&kept), Vec::<String>::new(), "it was opened before the rename");
     assert_eq!(told(vec![third.clone()]).at_rest(&kept), [format!("{ALICE}: #3 was not told")]);
     kept.events[3].agent = "another".to_owned();
     let strange = told(vec![later, third]).at_rest(&kept);

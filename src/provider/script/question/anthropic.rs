@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Delivery, Shown, digest, text};
+use super::{Delivery, Shown, hash, text};
 
 #[derive(Deserialize)]
 struct WireRequest<'a> {
@@ -47,19 +47,24 @@ struct Block<'a> {
 pub(super) fn read(body: &[u8]) -> serde_json::Result<Shown> {
     let request: WireRequest<'_> = serde_json::from_slice(body)?;
     let messages: Vec<WireMessage<'_>> = serde_json::from_str(request.messages.get())?;
-    let system = request.system.map_or("", RawValue::get);
     let mut shown = Shown {
         model: request.model,
         messages: request.system.map_or(0, |system| usize::from(!text(system).is_empty())),
         calls: 0,
         last_message: String::new(),
-        digest: digest(system.bytes().chain(request.messages.get().bytes())),
         delivery: Delivery::of(request.stream),
     };
     for message in messages {
         shown.add(&message)?;
     }
     Ok(shown)
+}
+
+/// Of a request that was read.
+pub(super) fn digest(body: &[u8]) -> u64 {
+    let written: WireRequest<'_> = serde_json::from_slice(body).expect("it was read before");
+    let system = written.system.map_or("", RawValue::get);
+    hash(system.bytes().chain(written.messages.get().bytes()))
 }
 
 impl Shown {

@@ -72,9 +72,9 @@ pub struct Question {
     pub calls: usize,
     /// The text of the last message.
     pub last_message: String,
-    /// A hash of the messages as they were sent, the same on every machine and in every version.
-    pub digest: u64,
     pub delivery: Delivery,
+    /// The request as it came.
+    pub body: Bytes,
 }
 
 /// The request is none to a model.
@@ -92,7 +92,6 @@ struct Shown {
     messages: usize,
     calls: usize,
     last_message: String,
-    digest: u64,
     delivery: Delivery,
 }
 
@@ -103,11 +102,27 @@ impl Question {
             Wire::Openai => openai::read(request.body()),
             Wire::Anthropic => anthropic::read(request.body()),
         };
-        let Shown { model, messages, calls, last_message, digest, delivery } =
+        let Shown { model, messages, calls, last_message, delivery } =
             shown.map_err(|_unreadable| NoQuestion::Body { wire })?;
         let agent = request.headers().get(AGENT_HEADER).and_then(|value| value.to_str().ok());
         let agent = agent.unwrap_or_default().to_owned();
-        Ok(Self { wire, agent, model, messages, calls, last_message, digest, delivery })
+        let body = request.body().clone();
+        Ok(Self { wire, agent, model, messages, calls, last_message, delivery, body })
+    }
+
+    /// A hash of the messages as they were sent, the same on every machine and in every version. It
+    /// reads all of them.
+    pub fn digest(&self) -> u64 {
+        match self.wire {
+            Wire::Openai => openai::digest(&self.body),
+            Wire::Anthropic => anthropic::digest(&self.body),
+        }
+    }
+
+    /// What its answer is called: nothing that takes long, and the same whenever it is asked again.
+    pub(super) fn answer_id(&self) -> String {
+        let said = self.messages.to_le_bytes().into_iter().chain(self.last_message.bytes());
+        format!("{:016x}", hash(self.agent.bytes().chain(said)))
     }
 }
 
@@ -121,7 +136,7 @@ fn text(content: &RawValue) -> String {
 }
 
 /// FNV-1a. The standard library's hasher may change with the compiler, and transcripts may not.
-fn digest(bytes: impl IntoIterator<Item = u8>) -> u64 {
+fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     })

@@ -36,8 +36,8 @@ fn a_request_is_read_by_agent_model_and_last_message() {
         messages: 4,
         calls: 2,
         last_message: "two".to_owned(),
-        digest: question.digest,
         delivery: Delivery::Stream,
+        body: question.body.clone(),
     };
     assert_eq!(question, expected);
 }
@@ -93,7 +93,7 @@ fn a_system_prompt_counts_where_there_is_one() {
 
 #[test]
 fn the_digest_is_of_what_was_shown_alone() {
-    let digest = |path, body: &str| Question::read(&posted(path, body)).unwrap().digest;
+    let digest = |path, body: &str| Question::read(&posted(path, body)).unwrap().digest();
     let hi = r#"{"role":"user","content":"hi"}"#;
     for path in [CHAT, MESSAGES] {
         let first = digest(path, &format!(r#"{{"model":"m","messages":[{hi}]}}"#));
@@ -103,7 +103,7 @@ fn the_digest_is_of_what_was_shown_alone() {
     let of_system =
         |text| digest(MESSAGES, &format!(r#"{{"model":"m","system":"{text}","messages":[{hi}]}}"#));
     assert_ne!(of_system("a"), of_system("b"), "a system prompt is shown too");
-    assert_eq!(super::digest(*b"foobar"), 0x8594_4171_f739_67e8, "the hash is FNV-1a");
+    assert_eq!(hash(*b"foobar"), 0x8594_4171_f739_67e8, "the hash is FNV-1a");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
     // This wire always counts.
     let usage = said.usage.unwrap_or(ScriptUsage { input: 0, output: 0 });
     let message = json!({
-        "id": format!("msg_{:016x}", question.digest),
+        "id": format!("msg_{}", question.answer_id()),
         "type": "message",
         "role": "assistant",
         "model": question.model,
@@ -41,7 +41,7 @@ pub(super) fn document(question: &Question, said: &Said<'_>, why: &Finish<'_>) -
     let blocks = said.chunks.chunk_by(Chunk::shares_block);
     let content: Vec<Value> = blocks.map(whole_block).collect();
     json!({
-        "id": format!("msg_{:016x}", question.digest),
+        "id": format!("msg_{}", question.answer_id()),
         "type": "message",
         "role": "assistant",
         "model": question.model,

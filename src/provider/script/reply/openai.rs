@@ -13,7 +13,7 @@ pub(super) fn complaint(message: &str) -> String {
 
 pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
     let writer =
-        Writer { model: &question.model, id: format!("chatcmpl-{:016x}", question.digest) };
+        Writer { model: &question.model, id: format!("chatcmpl-{}", question.answer_id()) };
     let mut deltas: Vec<Delta<'_>> = said.chunks.iter().map(delta).collect();
     if let Some(first) = deltas.first_mut() {
         first.role = Some("assistant");
@@ -58,7 +58,7 @@ pub(super) fn document(question: &Question, said: &Said<'_>, why: &Finish<'_>) -
     }
     let choice = json!({"index": 0, "message": message, "finish_reason": finish(why)});
     json!({
-        "id": format!("chatcmpl-{:016x}", question.digest),
+        "id": format!("chatcmpl-{}", question.answer_id()),
         "object": "chat.completion",
         "created": 0,
         "model": question.model,

@@ -13,8 +13,8 @@ fn question(wire: Wire) -> Question {
         messages: 1,
         calls: 2,
         last_message: String::new(),
-        digest: 5,
         delivery: Delivery::Stream,
+        body: Bytes::new(),
     }
 }
 
@@ -41,7 +41,7 @@ fn text(answer: &Answer) -> String {
 
 /// The records of a body, without what all of them have.
 fn records(answer: &Answer) -> Vec<String> {
-    const HEAD: &str = "{\"id\":\"chatcmpl-0000000000000005\",\
+    const HEAD: &str = "{\"id\":\"chatcmpl-dedf9f982e43402d\",\
                         \"object\":\"chat.completion.chunk\",\"created\":0,\"model\":\"m\",";
     text(answer)
         .split_terminator("\n\n")
@@ -114,7 +114,7 @@ fn an_entry_becomes_a_stream_of_blocks() {
     let input = |json: &str| json!({"type": "input_json_delta", "partial_json": json});
     let expected = [
         json!({"type": "message_start", "message": {
-            "id": "msg_0000000000000005", "type": "message", "role": "assistant", "model": "m",
+            "id": "msg_dedf9f982e43402d", "type": "message", "role": "assistant", "model": "m",
             "content": [], "stop_reason": null, "stop_sequence": null,
             "usage": {"input_tokens": 7, "output_tokens": 0},
         }}),
