@@ -84,12 +84,16 @@ fn multiply(database: &Path) -> anyhow::Result<()> {
              created_at, modified_at, session_type, 'dormant', standing FROM agents, copy;
          INSERT INTO recipes (agent, recipe) SELECT agent + k, recipe FROM recipes, copy;
          INSERT INTO messages (agent, place, message)
-             SELECT agent + k, place, message FROM messages, copy;
+             SELECT agent + k, place, message FROM messages, copy ORDER BY k, place;
+         INSERT OR IGNORE INTO message_blocks (agent, block, place)
+             SELECT agent, number / 256, min(place) FROM messages GROUP BY 1, 2;
          INSERT INTO requests (agent, id, content, status, outcome)
              SELECT agent + k, id, content, status, outcome FROM requests, copy;
          INSERT INTO events (seq, agent_id, at, name, json)
              SELECT events.seq + k * last.seq, agent_id || '-' || k, at, name, json
              FROM events, copy, last;
+         INSERT OR IGNORE INTO event_blocks (agent_id, block)
+             SELECT DISTINCT agent_id, seq / 256 FROM events;
          UPDATE counters SET seq = (SELECT max(seq) FROM events),
              next_agent = (SELECT max(number) + 1 FROM agents);
          COMMIT;"

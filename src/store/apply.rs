@@ -185,7 +185,7 @@ impl Change<'_> {
             (number[0], Arc::clone(&self.now)),
         )?;
         self.run("DELETE FROM recipes WHERE agent = ?1", number)?;
-        self.run("DELETE FROM messages WHERE agent = ?1", number)?;
+        self.forget_messages(agent)?;
         self.run("DELETE FROM summaries WHERE agent = ?1", number)?;
         self.run("DELETE FROM requests WHERE agent = ?1", number)?;
         self.run("DELETE FROM tool_calls WHERE agent = ?1", number)?;
@@ -209,10 +209,7 @@ impl Change<'_> {
             Message::Assistant { .. } => self.forget_calls(agent)?,
             Message::User { .. } | Message::Tool { .. } => {}
         }
-        self.run(
-            "INSERT OR REPLACE INTO messages (agent, place, message) VALUES (?1, ?2, ?3)",
-            (sql(agent), sql(index), text(message)),
-        )
+        self.keep_message(agent, index, &text(message))
     }
 
     fn start_call(

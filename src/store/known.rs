@@ -7,6 +7,7 @@ use rusqlite::Row;
 
 use super::AgentNumber;
 use super::database::{Statements, number, sql};
+use super::messages::{self, Tail};
 use super::read::request_id;
 use crate::id::RequestId;
 use crate::limits::KNOWN_AGENTS_MAX;
@@ -18,6 +19,8 @@ pub(super) type RequestRow = i64;
 pub(super) struct Known {
     /// Whether an agent can be found, of those that something was written about.
     there: BTreeMap<AgentNumber, bool>,
+    /// Where their conversations end.
+    tails: BTreeMap<AgentNumber, Tail>,
     /// Agents with calls on record.
     with_calls: BTreeSet<AgentNumber>,
     /// Requests that have not ended.
@@ -32,7 +35,7 @@ impl Known {
             .query_map((), |row| number(row, 0))?
             .collect::<Result<_, _>>()?;
         let open = if open_from == 0 { BTreeMap::new() } else { read_open(statements, open_from)? };
-        Ok(Self { there: BTreeMap::new(), with_calls, open })
+        Ok(Self { there: BTreeMap::new(), tails: BTreeMap::new(), with_calls, open })
     }
 
     /// Whether an agent is there, active or dormant.
@@ -59,9 +62,35 @@ impl Known {
         self.there.clear();
     }
 
+    /// Where the conversation of an agent ends.
+    pub(super) fn tail(
+        &mut self,
+        statements: &Statements<'_>,
+        agent: AgentNumber,
+    ) -> rusqlite::Result<Tail> {
+        if let Some(tail) = self.tails.get(&agent) {
+            return Ok(*tail);
+        }
+        let tail = messages::tail(statements.connection(), agent)?;
+        self.ends(agent, tail);
+        Ok(tail)
+    }
+
+    pub(super) fn ends(&mut self, agent: AgentNumber, tail: Tail) {
+        if self.tails.len() >= KNOWN_AGENTS_MAX {
+            self.tails.clear();
+        }
+        self.tails.insert(agent, tail);
+    }
+
+    pub(super) fn forget_tail(&mut self, agent: AgentNumber) {
+        self.tails.remove(&agent);
+    }
+
     /// Nothing of an agent is on record any more.
     pub(super) fn forget(&mut self, agent: AgentNumber) {
         self.there.remove(&agent);
+        self.tails.remove(&agent);
         self.with_calls.remove(&agent);
         self.open.retain(|(of, _), _| *of != agent);
     }

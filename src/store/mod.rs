@@ -30,6 +30,7 @@ mod files; // the database's files
 mod journal; // events that are kept
 mod known; // what of it need not be read
 mod ledger; // the database, and what must be true of it
+mod messages; // conversations, as SQL
 mod prune; // what is left of agents that are gone
 mod read; // what was written
 mod recovery; // what the last server left open
@@ -174,7 +175,7 @@ impl Store {
         offset: u64,
         limit: u64,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
-        self.read(move |connection| read::messages(connection, agent, offset, limit)).await
+        self.read(move |connection| messages::messages(connection, agent, offset, limit)).await
     }
 
     /// What stands for an agent's messages before the one of this index when a model is asked.

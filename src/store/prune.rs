@@ -44,7 +44,8 @@ pub(super) fn gone(
 /// How many bytes of the database are about an agent that is gone.
 pub(super) fn bytes(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<u64> {
     let of_tables = [
-        "SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) FROM messages WHERE agent = ?1",
+        "SELECT coalesce(sum(length(CAST(message AS BLOB))), 0) FROM agent_messages \
+         WHERE agent = ?1",
         "SELECT coalesce(sum(length(CAST(recipe AS BLOB))), 0) FROM recipes WHERE agent = ?1",
         "SELECT coalesce(sum(length(CAST(summary AS BLOB))), 0) FROM summaries WHERE agent = ?1",
         "SELECT coalesce(sum(length(CAST(content AS BLOB)) \
@@ -55,7 +56,7 @@ pub(super) fn bytes(connection: &Connection, agent: AgentNumber) -> rusqlite::Re
         bytes += connection.prepare_cached(text)?.query_row([sql(agent)], |row| number(row, 0))?;
     }
     if let Some(Events { id, from, until }) = events(connection, agent)? {
-        let text = "SELECT coalesce(sum(length(CAST(json AS BLOB))), 0) FROM events \
+        let text = "SELECT coalesce(sum(length(CAST(json AS BLOB))), 0) FROM agent_events \
                     WHERE agent_id = ?1 AND seq >= ?2 AND seq < ?3";
         let params = (id, sql(from), sql(until));
         bytes += connection.prepare_cached(text)?.query_row(params, |row| number(row, 0))?;
@@ -79,7 +80,7 @@ struct Events {
 }
 
 fn events(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Option<Events>> {
-    let text = "SELECT id, (SELECT max(seq) FROM events WHERE agent_id = agents.id \
+    let text = "SELECT id, (SELECT max(seq) FROM agent_events WHERE agent_id = agents.id \
                 AND name = 'agent_created' AND at = agents.created_at) \
                 FROM agents WHERE number = ?1 AND session_status IN ('destroyed', 'orphaned')";
     let row = |row: &Row<'_>| {
@@ -91,7 +92,7 @@ fn events(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Optio
     let Some((id, Some(from))) = found else { return Ok(None) };
     // Whoever came from a session was never created; a temporary agent is restored in no other way.
     let text = "SELECT min(CASE name WHEN 'agent_destroyed' THEN seq + 1 ELSE seq END) \
-                FROM events WHERE agent_id = ?1 AND seq > ?2 \
+                FROM agent_events WHERE agent_id = ?1 AND seq > ?2 \
                 AND (name IN ('agent_created', 'agent_destroyed') \
                 OR (name = 'agent_restored' AND agent_id LIKE '.%'))";
     let next = |row: &Row<'_>| row.get::<_, Option<i64>>(0)?.map(|_| number(row, 0)).transpose();
@@ -108,8 +109,8 @@ impl Change<'_> {
         self.known.forget(agent);
         let mut left = PRUNED_ROWS_AT_ONCE_MAX;
         let of_agent = [
-            "DELETE FROM messages WHERE rowid IN \
-             (SELECT rowid FROM messages WHERE agent = ?1 LIMIT ?2)",
+            "DELETE FROM messages WHERE number IN \
+             (SELECT number FROM agent_messages WHERE agent = ?1 LIMIT ?2)",
             "DELETE FROM requests WHERE rowid IN \
              (SELECT rowid FROM requests WHERE agent = ?1 LIMIT ?2)",
             "DELETE FROM confirmations WHERE rowid IN \
@@ -123,6 +124,7 @@ impl Change<'_> {
             return Ok(());
         }
         for delete in [
+            "DELETE FROM message_blocks WHERE agent = ?1",
             "DELETE FROM tool_calls WHERE agent = ?1",
             "DELETE FROM summaries WHERE agent = ?1",
             "DELETE FROM recipes WHERE agent = ?1",
@@ -139,14 +141,16 @@ impl Change<'_> {
         let Some(Events { id, from, until }) = events(self.statements.connection(), agent)? else {
             return Ok(0);
         };
-        let text = "SELECT max(seq) FROM events WHERE agent_id = ?1 AND seq >= ?2 AND seq < ?3";
+        let text = "SELECT max(seq) FROM agent_events \
+                    WHERE agent_id = ?1 AND seq >= ?2 AND seq < ?3";
         let last = |row: &Row<'_>| number(row, 0);
         let up_to = self.statements.prepare(text)?.query_row((&id, sql(from), sql(until)), last)?;
-        self.journal.note_forgotten(&self.statements, &id, up_to)?;
-        self.statements.run(
-            "DELETE FROM events WHERE seq IN (SELECT seq FROM events \
+        let removed = self.statements.run(
+            "DELETE FROM events WHERE seq IN (SELECT seq FROM agent_events \
              WHERE agent_id = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4)",
-            (id, sql(from), sql(until), sql(limit as u64)),
-        )
+            (&id, sql(from), sql(until), sql(limit as u64)),
+        )?;
+        self.journal.removed(&self.statements, &id, up_to)?;
+        Ok(removed)
     }
 }

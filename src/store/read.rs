@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::database::{json, number, sql, unreadable};
+use super::messages::{message_count, messages};
 use super::{AgentNumber, AgentRecord, Recipe, Standing};
 use crate::choice::Choice;
 use crate::id::{AgentId, ConfirmId, RequestId};
@@ -130,11 +131,6 @@ fn record(
     connection.query_row(text, [sql(agent)], row).optional()
 }
 
-pub(super) fn message_count(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<u64> {
-    let text = "SELECT coalesce(max(place) + 1, 0) FROM messages WHERE agent = ?1";
-    connection.query_row(text, [sql(agent)], |row| number(row, 0))
-}
-
 /// What stands for how many of an agent's first messages.
 pub(super) fn summary(
     connection: &Connection,
@@ -143,20 +139,6 @@ pub(super) fn summary(
     let text = "SELECT upto, summary FROM summaries WHERE agent = ?1";
     let row = |row: &Row<'_>| Ok((number(row, 0)?, row.get(1)?));
     connection.query_row(text, [sql(agent)], row).optional()
-}
-
-pub(super) fn messages(
-    connection: &Connection,
-    agent: AgentNumber,
-    offset: u64,
-    limit: u64,
-) -> rusqlite::Result<Vec<Arc<Message>>> {
-    let text = "SELECT message FROM messages WHERE agent = ?1 AND place >= ?2 \
-                ORDER BY place LIMIT ?3";
-    // Both come from outside and may be any number.
-    let [offset, limit] = [offset, limit].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
-    let row = |row: &Row<'_>| json(row, 0).map(Arc::new);
-    connection.prepare_cached(text)?.query_map((sql(agent), offset, limit), row)?.collect()
 }
 
 fn requests(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Vec<RequestId>> {

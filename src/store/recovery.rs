@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 
 use super::apply::Change;
 use super::database::{number, sql};
-use super::{AgentNumber, Write, budgets, read};
+use super::{AgentNumber, Write, budgets, messages, read};
 use crate::choice::Choice;
 use crate::code::ErrorObject;
 use crate::event::{Ended, Event, What};
@@ -196,10 +196,10 @@ fn close_calls(
     recovered: &mut Recovered,
 ) -> rusqlite::Result<()> {
     let connection = change.statements.connection();
-    let count = read::message_count(connection, agent)?;
+    let count = messages::message_count(connection, agent)?;
     // The message with the calls, and less than all of their results.
     let tail = count.saturating_sub(TOOL_CALLS_PER_MESSAGE_MAX as u64);
-    let messages = read::messages(connection, agent, tail, TOOL_CALLS_PER_MESSAGE_MAX as u64)?;
+    let messages = messages::messages(connection, agent, tail, TOOL_CALLS_PER_MESSAGE_MAX as u64)?;
     for (index, call) in (count..).zip(calls_without_result(&messages)) {
         let content = if was_started(change, agent, &call.id)? {
             recovered.closed.calls_unknown += 1;

@@ -48,13 +48,14 @@ impl Change<'_> {
 
     /// The first event of an agent, where it is kept: those before it are of earlier agents of its id.
     fn created_event(&self, agent: &AgentId, at: &str) -> rusqlite::Result<Option<Seq>> {
-        let text = "SELECT max(seq) FROM events \
+        let text = "SELECT max(seq) FROM agent_events \
                     WHERE agent_id = ?1 AND name = 'agent_created' AND at = ?2";
         self.statements.prepare(text)?.query_row((agent.as_str(), at), maybe_seq)
     }
 
     fn after_the_last_end(&self, agent: &AgentId) -> rusqlite::Result<Seq> {
-        let text = "SELECT max(seq) FROM events WHERE agent_id = ?1 AND name = 'agent_destroyed'";
+        let text = "SELECT max(seq) FROM agent_events \
+                    WHERE agent_id = ?1 AND name = 'agent_destroyed'";
         let end = self.statements.prepare(text)?.query_row([agent.as_str()], maybe_seq)?;
         Ok(end.map_or(0, |end| end + 1))
     }

@@ -5,7 +5,8 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Migration `n` makes version `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+pub(super) const MIGRATIONS: &[&str] =
+    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
 
 /// The newest version there is.
 pub(super) fn known() -> u32 {
@@ -171,6 +172,53 @@ UPDATE counters SET open_from =
     coalesce((SELECT min(number) FROM requests WHERE status IN ('queued', 'running')), 0);
 ";
 
+/// How many rows in a row are a block, of messages and of events.
+pub(super) const BLOCK_ROWS: u64 = 256;
+
+/// Messages and events stand in the order in which they came, those of all agents mixed. An index that
+/// begins with the agent has a page of its own for each of them, so that every commit wrote as many pages
+/// as it had members, and more of them than of anything else. What is noted instead is in which blocks an
+/// agent has rows: once for each block, and whoever looks for them passes over the others in it.
+/// `message_blocks.place` is the place of the agent's first message in the block. `event_blocks.kept` is
+/// how many events of the agent were kept before its first one in the block, where at most `kept_max` are
+/// kept; null where it has to be counted.
+const VERSION_6: &str = "
+ALTER TABLE messages RENAME TO indexed_messages;
+CREATE TABLE messages (
+    number INTEGER PRIMARY KEY,
+    agent INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    message TEXT NOT NULL
+) STRICT;
+INSERT INTO messages (agent, place, message)
+    SELECT agent, place, message FROM indexed_messages ORDER BY agent, place;
+DROP TABLE indexed_messages;
+CREATE TABLE message_blocks (
+    agent INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    PRIMARY KEY (agent, block)
+) STRICT, WITHOUT ROWID;
+INSERT INTO message_blocks SELECT agent, number / 256, min(place) FROM messages GROUP BY 1, 2;
+CREATE VIEW agent_messages AS
+    SELECT blocks.agent, block, number, messages.place, message
+    FROM message_blocks AS blocks CROSS JOIN messages
+    ON number >= block * 256 AND number < (block + 1) * 256 AND messages.agent = blocks.agent;
+DROP INDEX events_agent;
+CREATE TABLE event_blocks (
+    agent_id TEXT NOT NULL,
+    block INTEGER NOT NULL,
+    kept INTEGER,
+    kept_max INTEGER,
+    PRIMARY KEY (agent_id, block)
+) STRICT, WITHOUT ROWID;
+INSERT INTO event_blocks (agent_id, block) SELECT DISTINCT agent_id, seq / 256 FROM events;
+CREATE VIEW agent_events AS
+    SELECT blocks.agent_id, block, seq, at, name, json
+    FROM event_blocks AS blocks CROSS JOIN events
+    ON seq >= block * 256 AND seq < (block + 1) * 256 AND events.agent_id = blocks.agent_id;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +269,36 @@ mod tests {
         assert_eq!(hours, expected.map(|(seq, hour)| (seq, hour.to_owned())));
         let open_from = "SELECT open_from FROM counters";
         assert_eq!(connection.query_row(open_from, (), |row| row.get(0)), Ok(2));
+    }
+
+    #[test]
+    fn blocks_are_found_in_what_is_there() {
+        let mut connection = migrated(&MIGRATIONS[..5]);
+        let there = "INSERT INTO messages (agent, place, message) VALUES (2, 1, 'd'), (1, 0, 'a');
+                     WITH RECURSIVE more (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more
+                         WHERE n < 300)
+                     INSERT INTO messages (agent, place, message) SELECT 1, n, n FROM more;
+                     INSERT INTO messages (agent, place, message) VALUES (2, 0, 'c');
+                     INSERT INTO events VALUES (255, 'a', '', 'n', '{}'), (256, 'b', '', 'n', '{}'),
+                         (300, 'b', '', 'n', '{}'), (600, 'a', '', 'n', '{}');";
+        connection.execute_batch(there).unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
+        let found = |sql: &str| -> Vec<(String, i64)> {
+            let mut rows = connection.prepare(sql).unwrap();
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            rows.query_map((), row).unwrap().map(Result::unwrap).collect()
+        };
+        let row = |(name, number): (&str, i64)| (name.to_owned(), number);
+        let of_two = "SELECT message, place FROM agent_messages WHERE agent = 2 ORDER BY number";
+        assert_eq!(found(of_two), [("c", 0), ("d", 1)].map(row));
+        let count = "SELECT 'all', count(*) FROM agent_messages WHERE agent = 1";
+        assert_eq!(found(count), [row(("all", 301))]);
+        let blocks = "SELECT agent || ' ' || block, place FROM message_blocks";
+        assert_eq!(found(blocks), [("1 0", 0), ("1 1", 255), ("2 1", 0)].map(row));
+        let events =
+            "SELECT agent_id || ' ' || block, seq FROM agent_events ORDER BY agent_id, seq";
+        let expected = [("a 0", 255), ("a 2", 600), ("b 1", 256), ("b 1", 300)];
+        assert_eq!(found(events), expected.map(row));
     }
 
     #[test]

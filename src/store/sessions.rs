@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::apply::{Change, text};
 use super::database::{json, number, sql};
-use super::read::{self, agent_id, optional_agent_id};
+use super::messages::message_count;
+use super::read::{agent_id, optional_agent_id};
 use super::{AgentNumber, AgentRecord, Recipe, Standing};
 use crate::id::AgentId;
 use crate::message::Message;
@@ -80,7 +81,7 @@ pub(super) fn take(
 ) -> rusqlite::Result<()> {
     forget(change, agent)?;
     let key = sql(agent);
-    change.run("DELETE FROM messages WHERE agent = ?1", [key])?;
+    change.forget_messages(agent)?;
     change.run("DELETE FROM summaries WHERE agent = ?1", [key])?;
     change.forget_calls(agent)?;
     change.run(
@@ -92,10 +93,7 @@ pub(super) fn take(
         (key, text(&taken.recipe)),
     )?;
     for (place, message) in (0..).zip(&taken.messages) {
-        change.run(
-            "INSERT INTO messages (agent, place, message) VALUES (?1, ?2, ?3)",
-            (key, sql(place), text(message)),
-        )?;
+        change.keep_message(agent, place, &text(message))?;
     }
     if !taken.unknown.is_empty() {
         change.run(
@@ -116,7 +114,7 @@ pub(super) fn row(
     connection: &Connection,
     agent: AgentNumber,
 ) -> rusqlite::Result<Option<SessionRow>> {
-    let message_count = read::message_count(connection, agent)?;
+    let message_count = message_count(connection, agent)?;
     let text = "SELECT id, parent, depth, created_at, standing, recipe, modified_at, \
                 coalesce((SELECT members FROM session_members \
                 WHERE session_members.agent = number), '{}') \

@@ -1,8 +1,11 @@
 //! What was written comes back whole, page by page, and nothing else does.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use nexus3::hub::Scope;
 use nexus3::limits::{EVENTS_PAGE_MAX, MESSAGES_LOADED_MAX, STREAM_BUFFER_BYTES_MAX};
-use nexus3::message::Usage;
+use nexus3::message::{Message, Usage};
 use nexus3::store::{Opening, RequestRecord, Resident, Standing, Write};
 
 use super::support::{
@@ -209,5 +212,56 @@ fn an_agents_events_are_its_own() {
         assert_eq!(seqs(Scope::Agent(agent_id("b")), 0).await, [2]);
         assert_eq!(seqs(Scope::Agent(agent_id("c")), 0).await, [0; 0]);
         assert_eq!(seqs(Scope::Everything, 1).await, [2, 3]);
+    });
+}
+
+#[test]
+fn a_conversation_is_found_wherever_it_stands_among_others() {
+    // Of every hundred messages so many are each agent's; the last one hardly ever says anything.
+    let who = |number: u64| match number * 37 % 100 {
+        0..60 => 1,
+        60..99 => 2,
+        _ => 3,
+    };
+    let machine = Host::new();
+    let mut said: BTreeMap<u64, Vec<Arc<Message>>> = BTreeMap::new();
+    for half in 0..2 {
+        machine.serve(async |opened, _| {
+            let store = opened.store;
+            if half == 0 {
+                let agents = vec![created(1, "a"), created(2, "b"), created(3, "c")];
+                store.commit(agents).await.expect("committed");
+            }
+            for number in half * 1500..(half + 1) * 1500 {
+                let message = user(&number.to_string());
+                let conversation = said.entry(who(number)).or_default();
+                let write = put(who(number), conversation.len() as u64, Arc::clone(&message));
+                conversation.push(message);
+                store.commit(vec![write]).await.expect("committed");
+            }
+            for (agent, conversation) in &said {
+                let count = conversation.len();
+                for offset in [0, 1, count / 2, count - 1, count, count + 7] {
+                    let page = store.messages(*agent, offset as u64, 40).await.expect("read");
+                    let expected: Vec<_> = conversation.iter().skip(offset).take(40).collect();
+                    assert_eq!(page.iter().collect::<Vec<_>>(), expected, "{agent} from {offset}");
+                }
+                let loaded = store.load(*agent, 50).await.expect("read").expect("it is there");
+                assert_eq!(loaded.message_count, count as u64);
+                assert_eq!(loaded.messages, conversation[count.saturating_sub(50)..]);
+            }
+        });
+    }
+    machine.serve(async |opened, _| {
+        let store = opened.store;
+        store.commit(vec![put(2, 1, user("instead"))]).await.expect("committed");
+        assert_eq!(store.messages(2, 1, 1).await.expect("read"), [user("instead")]);
+        store.commit(vec![Write::AgentDestroyed { number: 1 }]).await.expect("committed");
+        assert_eq!(store.messages(1, 0, 2000).await.expect("read"), []);
+        let others = store.messages(2, 2, 2000).await.expect("read");
+        assert_eq!(others, said[&2][2..], "those of others stay");
+        let further = said[&2].len() as u64;
+        store.commit(vec![put(2, further, user("on"))]).await.expect("committed");
+        assert_eq!(store.messages(2, further, 2).await.expect("read"), [user("on")]);
     });
 }

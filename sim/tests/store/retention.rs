@@ -1,6 +1,7 @@
 //! Which events are kept: the last of each agent, not older than so many days, and the gap says
 //! what is gone. And which decisions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nexus3::choice::Choice;
@@ -154,4 +155,65 @@ fn the_last_thousand_decisions_are_kept_whenever_they_were_asked_for() {
         assert!(!is_kept(&store, 2).await);
         assert!(is_kept(&store, 0).await && is_kept(&store, 3).await);
     });
+}
+
+/// All events of an agent after a cursor, page by page.
+async fn all(store: &Store, agent: &str, after: u64) -> Vec<u64> {
+    let (mut found, mut after) = (Vec::new(), after);
+    loop {
+        let page = page(store, agent, after).await;
+        found.extend(seqs(&page));
+        if !page.more {
+            return found;
+        }
+        after = *found.last().expect("a page that is not the last has an event");
+    }
+}
+
+/// Some are told of often, some seldom; which one is next repeats only after a long time.
+fn who(number: u64) -> &'static str {
+    const OFTEN: [&str; 8] = ["a", "a", "b", "a", "c", "a", "b", "a"];
+    let drawn = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    if drawn.is_multiple_of(331) {
+        "seldom"
+    } else {
+        OFTEN[usize::try_from(drawn % 8).expect("it is small")]
+    }
+}
+
+#[test]
+fn an_agents_events_are_found_wherever_they_stand_among_others() {
+    const EACH: u64 = 900;
+    let machine = Host::new();
+    let mut told: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut seq = 0;
+    // Counted anew after each start, also where another number is kept than before.
+    for kept_max in [500, 500, 300, 700, 20] {
+        machine.live(async |world| {
+            let store =
+                open(&world, keeping(kept_max), &Heard::new()).await.expect("it opens").store;
+            for _ in 0..EACH / 3 {
+                let batch: Vec<_> =
+                    (seq + 1..=seq + 3).map(|number| (number, who(number))).collect();
+                for (number, agent) in &batch {
+                    let kept = told.entry(agent).or_default();
+                    kept.push(*number);
+                    let excess =
+                        kept.len().saturating_sub(usize::try_from(kept_max).expect("it is small"));
+                    kept.drain(..excess);
+                }
+                let writes = batch.iter().map(|(_, agent)| event(agent, 0)).collect();
+                store.commit(writes).await.expect("committed");
+                seq += 3;
+            }
+            for (agent, kept) in &told {
+                for after in [0, seq / 2, seq - 300, seq - 1, seq] {
+                    let expected: Vec<u64> =
+                        kept.iter().copied().filter(|seq| *seq > after).collect();
+                    assert_eq!(all(&store, agent, after).await, expected, "{agent} after {after}");
+                }
+            }
+            store.close().await;
+        });
+    }
 }
