@@ -32,10 +32,17 @@ pub(super) fn append_all(
     logs: &Path,
     texts: &[(Place, String)],
 ) -> Vec<Result<(), Trouble>> {
+    let mut found: Option<Arc<dyn Dir>> = None;
     let result = |(place, text): &(Place, String)| {
-        let root = root(fs, logs).map_err(|error| Trouble { blame: Blame::Disk, error })?;
-        let appended = append(root.as_ref(), place, text.as_bytes());
-        appended.map_err(|error| Trouble { blame: blame(&error), error })
+        let root = match found.take() {
+            Some(root) => root,
+            None => root(fs, logs).map_err(|error| Trouble { blame: Blame::Disk, error })?,
+        };
+        append(root.as_ref(), place, text.as_bytes())
+            .map_err(|error| Trouble { blame: blame(&error), error })?;
+        // It may be what failed, so it is looked for again after a failure.
+        found = Some(root);
+        Ok(())
     };
     texts.iter().map(result).collect()
 }
