@@ -8,9 +8,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use http::Request;
+use http::{Request, Uri};
+use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
@@ -35,9 +37,32 @@ pub(super) struct Client {
     terms: HttpTerms,
     keeping: OnceCell<reqwest::Client>,
     fresh: OnceCell<reqwest::Client>,
+    /// Where the last request went, as most of the next ones do: reading it anew takes longer than all
+    /// else that is done with a request here.
+    last: ArcSwapOption<(Uri, Url)>,
 }
 
 impl Client {
+    fn request(&self, request: Request<Bytes>) -> Result<reqwest::Request, HttpError> {
+        let (head, body) = request.into_parts();
+        let mut request = reqwest::Request::new(head.method, self.url(&head.uri)?);
+        *request.version_mut() = head.version;
+        *request.headers_mut() = head.headers;
+        *request.body_mut() = Some(body.into());
+        Ok(request)
+    }
+
+    fn url(&self, uri: &Uri) -> Result<Url, HttpError> {
+        let last = self.last.load();
+        if let Some((_, url)) = last.as_deref().filter(|(of, _)| of == uri) {
+            return Ok(url.clone());
+        }
+        let url = Url::parse(&uri.to_string())
+            .map_err(|error| HttpError { fault: HttpFault::Request, detail: told(&error) })?;
+        self.last.store(Some(Arc::new((uri.clone(), url.clone()))));
+        Ok(url)
+    }
+
     async fn client(&self, connection: Connection) -> &reqwest::Client {
         let (cell, idle_connections_max) = match connection {
             Connection::Kept => (&self.keeping, HTTP_IDLE_CONNECTIONS_MAX),
@@ -93,7 +118,7 @@ impl Http for Client {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         Box::pin(async move {
             let connection = Connection::of(&request);
-            let request = reqwest::Request::try_from(request).map_err(unsent)?;
+            let request = self.request(request)?;
             // What is asked for an address is the URL that will be used: other spellings of an
             // address, such as one number, are plain ones there.
             if let Some(address) = request.url().host_str().and_then(literal) {
@@ -204,10 +229,6 @@ where
             Ok(connection)
         })
     }
-}
-
-fn unsent(error: reqwest::Error) -> HttpError {
-    classified(HttpFault::Request, error)
 }
 
 fn forbidden(forbidden: Forbidden) -> HttpError {
