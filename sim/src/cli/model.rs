@@ -67,7 +67,7 @@ struct Told;
 
 impl Observer for Told {
     fn asked(&self, asked: &Asked, _: &Received<'_>) {
-        let Asked { agent, model, shown, answered, .. } = asked;
+        let Asked { agent, model, answered, .. } = asked;
         let how = match answered {
             Answered::Entry { number, fault: None } => format!("entry {number}"),
             Answered::Entry { number, fault: Some(_) } => format!("entry {number} with its fault"),
@@ -75,6 +75,6 @@ impl Observer for Told {
             Answered::Unreadable => "the request is none to a model".to_owned(),
         };
         let who = if agent.is_empty() { "somebody" } else { agent };
-        output::note(&format!("{who} asks {model}: {:?} → {how}", shown.last));
+        output::note(&format!("{who} asks {model}: {:?} → {how}", asked.shown().last));
     }
 }

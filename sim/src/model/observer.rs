@@ -37,7 +37,8 @@ pub struct Asked {
     pub agent: String,
     /// The model by its alias, where it has one.
     pub model: String,
-    pub shown: Shown,
+    /// None where the request could not be read.
+    pub question: Option<Question>,
     pub answered: Answered,
 }
 
@@ -63,6 +64,11 @@ pub enum Answered {
 }
 
 impl Asked {
+    /// What the model was shown. It reads the whole conversation, so it is for those who tell of it.
+    pub fn shown(&self) -> Shown {
+        self.question.as_ref().map(Shown::of).unwrap_or_default()
+    }
+
     /// Whether the request fails the run: the script has no answer for it.
     pub fn is_failure(&self) -> bool {
         match self.answered {
@@ -73,7 +79,7 @@ impl Asked {
 }
 
 impl Shown {
-    pub(super) fn of(question: &Question) -> Self {
+    fn of(question: &Question) -> Self {
         let words: Vec<&str> = question.last_message.split_whitespace().collect();
         let line = words.join(" ");
         let last = match line.char_indices().nth(SHOWN_CHARS_MAX) {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::Request;
 use nexus3::provider::script::{After, NoQuestion, Question, Reply, Script};
 
-use super::observer::{Answered, Asked, Shown};
+use super::observer::{Answered, Asked};
 
 /// A script in use.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Scripted {
             number: state.requests,
             agent: question.agent.clone(),
             model: model.clone(),
-            shown: Shown::of(&question),
+            question: Some(question),
             answered,
         };
         (asked, reply, after)
@@ -87,7 +87,7 @@ impl Scripted {
             number: state.requests,
             agent: String::new(),
             model: String::new(),
-            shown: Shown::default(),
+            question: None,
             answered: Answered::Unreadable,
         };
         (asked, Reply::refused(reason), None)

@@ -185,7 +185,8 @@ impl Observer for Watching {
     }
 
     fn asked(&self, asked: &Asked, received: &Received<'_>) {
-        let Asked { agent, model, shown: view, answered, .. } = asked;
+        let Asked { agent, model, answered, .. } = asked;
+        let view = asked.shown();
         let (messages, digest) = (view.messages, view.digest >> 32);
         let view = format!("{messages} messages #{digest:08x}, last {}", shown(&view.last));
         self.note(agent, model, &view, answered);
