@@ -7,6 +7,8 @@ use crate::event::What;
 use crate::limits::CONFIRM_ID_HEX;
 use crate::terminal::choose::Size;
 
+#[path = "asking_tests.rs"]
+mod asking_tests;
 #[path = "elsewhere_tests.rs"]
 mod elsewhere_tests;
 #[path = "place_tests.rs"]
@@ -245,6 +247,7 @@ fn a_question_of_others_waits_until_nothing_is_typed() {
     assert!(stage.foot().contains(ALERT), "{}", stage.foot());
     // It can be answered all the same.
     stage.on(Input::Key(Key::Control('y')));
+    stage.now += Duration::from_secs(1);
     stage.on(Input::Key(Key::Up));
     stage.on(Input::Key(Key::Enter));
     let (agent, confirm_id) = (agent("scout"), confirm_id());
@@ -303,6 +306,7 @@ fn an_agent_that_is_not_there_can_be_created() {
     stage.on(Input::NotThere { agent: agent("nova"), restorable: false });
     stage.forget();
     assert!(stage.foot().contains("nova is not there"), "{}", stage.foot());
+    stage.now += Duration::from_secs(1);
     stage.types("1");
     assert_eq!(stage.done, [Effect::Create(agent("nova"))]);
     stage.on(attached("nova"));

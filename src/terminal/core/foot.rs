@@ -75,13 +75,12 @@ impl Core {
         lines.truncate(rows);
         if let Some((_, menu)) = &self.question {
             // What is asked is more important than what goes on.
-            let asked = if self.editor.is_empty() {
-                menu.lines(width, rows, By::Number)
-            } else {
-                let mut asked = menu.lines(width, rows.saturating_sub(1), By::Arrows);
-                asked.push(Line::of(Tone::Dim, "  ↑ ↓ and Enter answer").cut(width));
-                asked
-            };
+            let numbers = self.editor.is_empty() && !self.question_is_young();
+            let by = if numbers { By::Number } else { By::Arrows };
+            let how = self.how_to_answer();
+            let mut asked = menu.lines(width, rows - usize::from(how.is_some()).min(rows), by);
+            let how = how.map(|how| Line::of(Tone::Dim, &format!("  {how}")).cut(width));
+            asked.extend(how);
             lines.truncate(rows.saturating_sub(asked.len()));
             lines.extend(asked);
         }
@@ -150,6 +149,9 @@ impl Core {
 
     fn status(&self, width: usize) -> Line {
         if let Some(hint) = &self.hint {
+            return Line::of(Tone::Loud, hint);
+        }
+        if let Some(hint) = self.hint_of_question() {
             return Line::of(Tone::Loud, hint);
         }
         if self.link == Link::Lost {

@@ -299,6 +299,8 @@ impl Core {
             Input::Paste(text) => {
                 (self.leaving, self.typed) = (None, self.now);
                 self.hint = None;
+                self.forget_passing();
+                self.question.iter_mut().for_each(|(_, menu)| menu.choose_none());
                 self.candidates.clear();
                 // Most terminals paste a line's end as Enter would type it.
                 self.editor.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
@@ -355,7 +357,7 @@ impl Core {
 
     /// Whether what is shown changes with time alone.
     pub fn is_moving(&self) -> bool {
-        self.activity().is_some() || self.leaving.is_some()
+        self.activity().is_some() || self.leaving.is_some() || self.question_is_young()
     }
 
     /// The turn that goes on, as far as anybody can know.

@@ -13,6 +13,7 @@ fn whoever_does_not_want_a_missing_agent_is_where_they_were() {
         stage.types("/agent nova\n");
         stage.on(Input::NotThere { agent: agent("nova"), restorable: false });
         stage.forget();
+        stage.now += Duration::from_secs(1);
         let key = if leaves == '2' { Key::Char('2') } else { Key::Escape };
         stage.on(Input::Key(key));
         assert_eq!(stage.done, [back_to_scout()]);

@@ -14,6 +14,7 @@ impl Core {
         }
         self.leaving = None;
         self.hint = None;
+        self.forget_passing();
         if key == Key::Control('d') && self.editor.is_empty() {
             return self.quit();
         }
@@ -30,10 +31,7 @@ impl Core {
                 self.editor.on(Key::Backspace);
                 self.editor.on(Key::NewLine);
             }
-            // A question that has to be answered is not passed by a habit.
-            Key::Enter if self.question.is_some() => {
-                self.hint = Some("answer with a number, or choose with the arrows".to_owned());
-            }
+            Key::Enter if self.question.is_some() => self.pass_question(),
             Key::Enter => self.enter(),
             Key::Control('j') => self.edit(Key::NewLine),
             key => self.edit(key),
