@@ -3,7 +3,7 @@
 use super::{Core, Link, Sending};
 use crate::limits::terminal::{COLUMNS_MIN, ROWS_MIN};
 use crate::policy::Level;
-use crate::rpc::method::AgentSummary;
+use crate::rpc::method::{AgentSummary, TokenSummary};
 use crate::terminal::clean::clean_line;
 use crate::terminal::line::{Line, Tone, cells};
 use crate::terminal::menu::By;
@@ -13,6 +13,8 @@ const ACTIVITIES_MAX: usize = 3;
 const CANDIDATE_ROWS_MAX: usize = 4;
 /// Messages that wait for their turn, one row each.
 const SENDING_MAX: usize = 3;
+/// Of the name of a model, in the status.
+const MODEL_CELLS_MIN: usize = 2;
 
 impl Core {
     pub fn foot(&self) -> Foot {
@@ -165,49 +167,71 @@ impl Core {
             };
             return Line::of(Tone::Dim, &told);
         };
-        let full = about(summary, Width::Wide);
-        if full.cells() <= width { full } else { about(summary, Width::Narrow(width)) }
+        about(summary, width)
     }
 }
 
-/// How much room the status has.
+/// How much is said of the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Width {
-    Wide,
-    Narrow(usize),
+enum Tokens {
+    InWords,
+    OfBudget,
+    Used,
 }
 
-/// The agent, its model, its tokens, what it may do, and where it works.
-fn about(summary: &AgentSummary, width: Width) -> Line {
+/// The agent, its model, its tokens, what it may do, and where it works, at least by the last name of
+/// that. Where there is little room the budget goes first, then the end of the model's name.
+fn about(summary: &AgentSummary, width: usize) -> Line {
+    let cwd = summary.entry.cwd.to_string();
+    let last = cwd.rfind('/').map_or("", |at| &cwd[at..]);
+    let whole = facts(summary, Tokens::InWords, usize::MAX).with(Tone::Dim, &cwd);
+    if whole.cells() <= width {
+        return whole;
+    }
+    let needed = cells(&cwd).min(cells(last) + 1);
+    let with_cwd = |line: Line| {
+        let room = width.saturating_sub(line.cells());
+        line.with(Tone::Dim, &ending(&cwd, room))
+    };
+    for tokens in [Tokens::OfBudget, Tokens::Used] {
+        let line = facts(summary, tokens, usize::MAX);
+        if line.cells() + needed <= width {
+            return with_cwd(line);
+        }
+    }
+    let rest = facts(summary, Tokens::Used, 0).cells() + needed;
+    let model_max = width.saturating_sub(rest).max(MODEL_CELLS_MIN);
+    with_cwd(facts(summary, Tokens::Used, model_max))
+}
+
+/// All that stands before the directory.
+fn facts(summary: &AgentSummary, tokens: Tokens, model_max: usize) -> Line {
     let entry = &summary.entry;
     let mut line = Line::new();
     if entry.permission_level == Level::Yolo {
         line.push(Tone::Alarm, " YOLO ");
         line.push(Tone::Plain, " ");
     }
-    line.push(Tone::Dim, &format!("{} · {}", entry.agent_id, entry.model));
-    if let Some(tokens) = &summary.tokens {
-        let (total, budget) = (thousands(tokens.total), thousands(tokens.budget));
-        let told = match width {
-            Width::Wide => format!(" · {total} of {budget} tokens"),
-            Width::Narrow(_) => format!(" · {total}/{budget}"),
+    let model = Line::of(Tone::Dim, &entry.model).cut(model_max).text();
+    let model = if model_max == 0 { "" } else { &model };
+    line.push(Tone::Dim, &format!("{} · {model}", entry.agent_id));
+    if let Some(TokenSummary { total, budget }) = &summary.tokens {
+        let (total, budget) = (thousands(*total), thousands(*budget));
+        let told = match tokens {
+            Tokens::InWords => format!(" · {total} of {budget} tokens"),
+            Tokens::OfBudget => format!(" · {total}/{budget}"),
+            Tokens::Used => format!(" · {total}"),
         };
         line.push(Tone::Dim, &told);
     }
-    line.push(
+    line.with(
         Tone::Dim,
         match entry.permission_level {
             Level::Yolo => " · ",
             Level::Trusted => " · trusted · ",
             Level::Sandboxed => " · sandboxed · ",
         },
-    );
-    let cwd = entry.cwd.to_string();
-    let cwd = match width {
-        Width::Wide => cwd,
-        Width::Narrow(width) => ending(&cwd, width.saturating_sub(line.cells())),
-    };
-    line.with(Tone::Dim, &cwd)
+    )
 }
 
 /// The end of a path, which tells more than its beginning.

@@ -122,19 +122,29 @@ fn calls_are_left_out_only_where_there_are_some() {
     }
 }
 
-#[test]
-fn a_narrow_status_tells_the_level_and_the_end_of_the_directory() {
-    let summary = json!({"agent_id": "scout", "is_temp": false, "created_at": "2026-01-01T00:00:00Z",
+/// An agent that works.
+fn summary() -> serde_json::Value {
+    json!({"agent_id": "scout", "is_temp": false, "created_at": "2026-01-01T00:00:00Z",
         "message_count": 0, "should_shutdown": false, "parent_agent_id": null, "child_count": 0,
         "depth": 0, "model": "demo", "permission_level": "sandboxed", "preset": "sandboxed",
         "cwd": "/home/ann/work/tree", "write_paths": [], "status": "idle",
         "active_request_id": null, "queued": 0, "halted_at_iteration_limit": false,
-        "last_action_at": null, "tokens": {"total": 1096, "budget": 131_072}});
+        "last_action_at": null, "tokens": {"total": 1096, "budget": 131_072}})
+}
+
+fn refreshed(summary: &serde_json::Value) -> Input {
+    Input::Refreshed(Box::new(serde_json::from_value(summary.clone()).unwrap()))
+}
+
+#[test]
+fn a_narrow_status_tells_the_level_and_the_end_of_the_directory() {
     for (columns, told) in [
         (80, "scout · demo · 1096 of 131k tokens · sandboxed · /home/ann/work/tree"),
         (50, "scout · demo · 1096/131k · sandboxed · …/tree"),
-        (41, "scout · demo · 1096/131k · sandboxed · …"),
-        (20, "scout · demo · 109…"),
+        (41, "scout · demo · 1096 · sandboxed · …/tree"),
+        (40, "scout · de… · 1096 · sandboxed · …/tree"),
+        (35, "scout · d… · 1096 · sandboxed · …e"),
+        (20, "scout · d… · 1096 …"),
     ] {
         let mut stage = Stage::with("scout");
         stage.on(Input::Resized { columns, rows: 12 });
