@@ -12,7 +12,7 @@ impl Stage {
         self.on(Input::Elsewhere(Box::new(event)));
     }
 
-    fn started_elsewhere(&mut self, name: &str, of: &str, by: Option<&str>) {
+    pub(super) fn started_elsewhere(&mut self, name: &str, of: &str, by: Option<&str>) {
         let event = json!({"type": "turn_started", "content": "work", "source": "rpc",
             "source_agent_id": by});
         self.elsewhere(name, of, event);

@@ -63,7 +63,11 @@ impl Core {
         self.sending.retain(|_, sending| !looked || sending.agent != attached.agent);
         self.show_earlier(&attached);
         if let Some(summary) = attached.summary {
-            self.turn = Turn::running(self.width(), &summary.entry, self.now, self.seen);
+            let running = summary.entry.active_request_id.clone();
+            self.turn = running.map(|request| {
+                let since = self.begun(&request);
+                Turn::running(self.width(), request, since, self.seen)
+            });
             self.summary = Some(summary);
         }
         for entry in attached.confirmations {

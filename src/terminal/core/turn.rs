@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::id::{ConfirmId, RequestId};
-use crate::rpc::method::AgentEntry;
 use crate::terminal::line::{Line, Tone};
 use crate::terminal::markdown::Markdown;
 
@@ -63,9 +62,16 @@ impl Turn {
     }
 
     /// The one that an agent was in when we came; so much of its text is shown already.
-    pub fn running(width: usize, entry: &AgentEntry, now: Duration, said: usize) -> Option<Self> {
-        let request = entry.active_request_id.clone()?;
-        Some(Self { said, ..Self::new(width, request, now, None) })
+    pub fn running(width: usize, request: RequestId, since: Duration, said: usize) -> Self {
+        Self { said, ..Self::new(width, request, since, None) }
+    }
+
+    /// Something was told of it that happened at a time: by then it had gone on for so long, however late
+    /// it is told.
+    pub fn gone_on_until(&mut self, now: Duration, at: Option<Timestamp>) {
+        if let Some(took) = took(self.at, at) {
+            self.since = self.since.min(now.saturating_sub(took));
+        }
     }
 
     /// What of a piece of its text is not shown yet.
