@@ -165,6 +165,10 @@ pub fn read(text: &str) -> Typed {
 }
 
 pub fn nearest(word: &str) -> Option<&'static str> {
+    // What others call it is no slip of the finger.
+    if matches!(word, "exit" | "bye" | "logout") {
+        return Some("quit");
+    }
     let names: Vec<&'static str> = COMMANDS.iter().map(|command| command.name).collect();
     let begun: Vec<&&str> = names.iter().filter(|name| name.starts_with(word)).collect();
     match begun.as_slice() {
@@ -223,8 +227,12 @@ mod tests {
         assert_eq!(read("  "), Typed::Nothing);
         assert_eq!(read(" hi\n"), Typed::Message(" hi".to_owned()));
         assert_eq!(read("//etc is a path"), Typed::Message("/etc is a path".to_owned()));
-        for (word, meant) in [("hlep", Some("help")), ("perm", Some("permissions")), ("zzz", None)]
-        {
+        for (word, meant) in [
+            ("hlep", Some("help")),
+            ("perm", Some("permissions")),
+            ("exit", Some("quit")),
+            ("zzz", None),
+        ] {
             let unknown = Typed::Unknown { word: word.to_owned(), nearest: meant };
             assert_eq!(read(&format!("/{word} x")), unknown);
         }
