@@ -50,7 +50,7 @@ fn one_answers_and_the_question_of_the_other_goes_away() {
     other.types("\x1b[A\r");
     for person in [&one, &other] {
         let gone = |screen: &str| {
-            screen.contains("? exec true: deny by terminal") && !screen.contains("3 deny it")
+            screen.contains("? exec true: denied by terminal") && !screen.contains("3 deny it")
         };
         person.sees(gone);
     }

@@ -442,8 +442,21 @@ impl Core {
 
 /// What was decided, by whom and why.
 pub fn decided(decision: Choice, by: &str, reason: Option<&str>) -> String {
-    let why = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
-    format!("{} by {by}{why}", decision.name())
+    let what = match decision {
+        Choice::AllowOnce => "allowed once",
+        Choice::AllowFile => "allowed for this file",
+        Choice::AllowDir => "allowed for this directory",
+        Choice::AllowExecCwd => "allowed for this program here",
+        Choice::AllowTool => "allowed for this tool",
+        Choice::AllowServer => "allowed for its MCP server",
+        Choice::Deny => "denied",
+        Choice::TimeoutDeny => return "nobody answered in time".to_owned(),
+    };
+    // A server that gives a reason has not decided: something has happened.
+    match reason {
+        Some(reason) => format!("{what}: {}", reason.replace('_', " ")),
+        None => format!("{what} by {by}"),
+    }
 }
 
 /// A decision as a person says it, in so few words that they can be told apart at forty columns.

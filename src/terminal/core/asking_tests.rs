@@ -127,6 +127,18 @@ fn what_is_typed_where_an_agent_is_not_there_is_kept() {
 }
 
 #[test]
+fn what_was_decided_is_told_in_words() {
+    for (decision, by, reason, told) in [
+        (Choice::AllowOnce, "terminal", None, "allowed once by terminal"),
+        (Choice::AllowFile, "rpc", None, "allowed for this file by rpc"),
+        (Choice::Deny, "server", Some("cancelled"), "denied: cancelled"),
+        (Choice::TimeoutDeny, "server", None, "nobody answered in time"),
+    ] {
+        assert_eq!(asking::decided(decision, by, reason), told);
+    }
+}
+
+#[test]
 fn what_is_pasted_at_a_question_is_not_chosen_by_its_enter() {
     let mut stage = Stage::with("scout");
     stage.misses("nova");

@@ -265,7 +265,7 @@ fn a_question_that_was_answered_elsewhere_goes_away() {
         json!({"type": "confirmation_resolved", "confirm_id": confirm_id(), "decision": "allow_once",
             "resolved_by": "rpc", "resolved_at": "2026-01-01T00:00:01Z"}),
     );
-    assert_eq!(stage.printed, ["  ? exec date: allow_once by rpc"]);
+    assert_eq!(stage.printed, ["  ? exec date: allowed once by rpc"]);
     assert!(!stage.foot().contains("confirmation"), "{}", stage.foot());
     stage.types("1");
     assert_eq!(stage.done, []);

@@ -27,7 +27,7 @@ impl Core {
             (What::AgentUpdated { previous_agent_id, .. }, _) => {
                 self.updated(event.agent_id.as_ref(), previous_agent_id.as_ref());
             }
-            (What::AgentDestroyed { .. }, _) => self.stream_over(Some("destroyed".to_owned())),
+            (What::AgentDestroyed { .. }, _) => self.destroyed(),
             (What::AgentRestored { .. }, _) => {
                 self.effects.extend(self.agent.clone().map(Effect::Refresh));
             }
