@@ -179,14 +179,31 @@ pub fn nearest(word: &str) -> Option<&'static str> {
 
 fn arguments(command: &Command, rest: &str) -> Vec<String> {
     let words = split(rest);
-    let flags = words.iter().any(|word| word.starts_with("--"));
-    let is_text = matches!(command.does, Does::Rpc(Subject::NamedText));
-    match rest.split_once(char::is_whitespace) {
-        Some((agent, text)) if is_text && !flags => {
+    match (command.does, rest.split_once(char::is_whitespace)) {
+        (Does::Rpc(Subject::NamedText), Some((agent, text)))
+            if !words.iter().any(|word| word.starts_with("--")) =>
+        {
             vec![agent.to_owned(), text.trim().to_owned()]
         }
-        Some(_) | None => words,
+        // Who knows the agents can say where the text begins.
+        (Does::Rpc(Subject::AgentText), _) if !rest.is_empty() && !asks_for_help(&words) => {
+            vec![rest.to_owned()]
+        }
+        (Does::Rpc(_) | Does::Local, _)
+        | (Does::Agent | Does::Whisper | Does::Over, _)
+        | (Does::Help | Does::Clear | Does::Quit, _) => words,
     }
+}
+
+/// Whether these are an agent and a text for it, and no flag.
+pub fn is_agent_and_text(words: &[String]) -> bool {
+    let flag = |word: &str| word.starts_with('-') && !word.contains(char::is_whitespace);
+    matches!(words, [_, text] if !flag(text))
+}
+
+/// Whether these are no text, but a question how one is given.
+fn asks_for_help(words: &[String]) -> bool {
+    matches!(words, [help] | [_, help] if matches!(help.as_str(), "--help" | "-h"))
 }
 
 /// Words as a shell has them: quotes keep spaces, a backslash the next character. A quote that is not
@@ -247,6 +264,9 @@ mod tests {
         assert_eq!(words("/send scout I don't  know"), ["scout", "I don't  know"]);
         assert_eq!(words("/send scout hi --no-wait"), ["scout", "hi", "--no-wait"]);
         assert_eq!(words(r"/cwd a\ b"), ["a b"]);
+        assert_eq!(words("/prompt be  \"kind\"\n\\o/\t--now "), ["be  \"kind\"\n\\o/\t--now"]);
+        assert_eq!(words("/prompt scout --help"), ["scout", "--help"]);
+        assert_eq!(words("/prompt"), Vec::<String>::new());
         assert_eq!(words("/agent"), Vec::<String>::new());
         assert_eq!(split(r#"x"y z"''"#), ["xy z"]);
     }

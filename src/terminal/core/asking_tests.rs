@@ -75,8 +75,8 @@ fn numbers_stand_before_answers_once_they_answer() {
     let mut stage = Stage::with("scout");
     stage.sends("Hello", "r1");
     stage.asks("r1");
-    stage.ended("r9", "turn_completed");
     assert!(stage.foot().contains("\n    deny it\n"), "{}", stage.foot());
+    assert!(stage.foot().contains(" s wants an answer · Esc cancels"), "{}", stage.foot());
     stage.now += READ;
     stage.on(Input::Tick);
     assert!(stage.foot().contains("\n  2 deny it\n"), "{}", stage.foot());

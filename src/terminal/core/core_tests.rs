@@ -192,7 +192,7 @@ fn how_far_a_call_is_stands_beside_it() {
     for (progress, total, message, told) in [
         (3.0, Some(4.0), Some("deep"), "s dig 75 % deep · {}"),
         (9.0, Some(4.0), None, "s dig 100 % · {}"),
-        (2.5, None, None, "s dig 2.5 · {}"),
+        (2.5, None, None, "s dig 2.5 · {} · Esc cancels"),
     ] {
         let far = json!({"type": "tool_progress", "tool_id": "1", "name": "dig",
             "progress": progress, "total": total, "message": message});

@@ -1,6 +1,7 @@
 //! The foot of the screen: what is open, what goes on, what is asked, the input and the status.
 
-use super::{Core, Link, Sending};
+use super::turn::{ended_by_escape, goes_on};
+use super::{Core, Ends, Link, Sending};
 use crate::limits::terminal::{COLUMNS_MIN, ROWS_MIN};
 use crate::policy::Level;
 use crate::rpc::method::{AgentSummary, TokenSummary};
@@ -56,13 +57,20 @@ impl Core {
     fn above(&self, width: usize, rows: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         if let Some(turn) = self.activity() {
-            let mut doing = turn.activity(self.now);
+            let mut doing = turn.activity(self.now, width);
             let more = doing.len().saturating_sub(ACTIVITIES_MAX);
             doing.truncate(ACTIVITIES_MAX);
             lines.extend(doing.iter().map(|line| line.cut(width)));
             if more > 0 {
                 lines.push(Line::of(Tone::Dim, &format!("  and {more} more")));
             }
+        }
+        for command in self.commands.values() {
+            let took = self.now.saturating_sub(command.since);
+            let line = goes_on(&command.typed, took, self.now);
+            // It is the turn that Esc is for, as long as there is one.
+            let escape = self.turn.is_none() && command.by == Ends::Escape;
+            lines.push(if escape { ended_by_escape(&line, width) } else { line.cut(width) });
         }
         let here = |sending: &&Sending| self.agent.as_ref() == Some(&sending.agent);
         for sending in self.sending.values().filter(here).take(SENDING_MAX) {
