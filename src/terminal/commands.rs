@@ -189,9 +189,17 @@ fn arguments(command: &Command, rest: &str) -> Vec<String> {
         (Does::Rpc(Subject::AgentText), _) if !rest.is_empty() && !asks_for_help(&words) => {
             vec![rest.to_owned()]
         }
-        (Does::Rpc(_) | Does::Local, _)
-        | (Does::Agent | Does::Whisper | Does::Over, _)
-        | (Does::Help | Does::Clear | Does::Quit, _) => words,
+        (
+            Does::Rpc(_)
+            | Does::Local
+            | Does::Agent
+            | Does::Whisper
+            | Does::Over
+            | Does::Help
+            | Does::Clear
+            | Does::Quit,
+            _,
+        ) => words,
     }
 }
 

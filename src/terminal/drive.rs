@@ -10,7 +10,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::calls;
-use super::commands::Order;
+use super::commands::{Command, Order};
 use super::core::{Attach, Core, Effect, Input};
 use super::follow::{Following, Heard};
 use super::interrupt::Interrupt;
@@ -436,20 +436,7 @@ impl<'a, F: Face> Terminal<'a, F> {
                 self.refresh_next();
             }
             Effect::Run { command, words, agent, number } => {
-                let interrupt = Interrupt::default();
-                self.interrupts.insert(number, interrupt.clone());
-                let run = self.office.run(command, words, agent, interrupt);
-                let run = Box::pin(async move {
-                    let Told { text, how } = run.await;
-                    Input::Ran { number: Some(number), text, how }
-                });
-                match command.order {
-                    Order::Beside => drop(self.calls.spawn(async move { Some(run.await) })),
-                    Order::InTurn => {
-                        self.commands.push_back(run);
-                        self.run_next();
-                    }
-                }
+                self.run_command(command, words, agent, number);
             }
             Effect::Complete { takes, before, from, word, within } => {
                 let office = Arc::clone(&self.office);
@@ -467,6 +454,29 @@ impl<'a, F: Face> Terminal<'a, F> {
             | Effect::Interrupt(_)
             | Effect::ClearScreen
             | Effect::Quit => unreachable!("they ask the server nothing"),
+        }
+    }
+
+    fn run_command(
+        &mut self,
+        command: &'static Command,
+        words: Vec<String>,
+        agent: Option<AgentId>,
+        number: u64,
+    ) {
+        let interrupt = Interrupt::default();
+        self.interrupts.insert(number, interrupt.clone());
+        let told = self.office.run(command, words, agent, interrupt);
+        let run = Box::pin(async move {
+            let Told { text, how } = told.await;
+            Input::Ran { number: Some(number), text, how }
+        });
+        match command.order {
+            Order::Beside => drop(self.calls.spawn(async move { Some(run.await) })),
+            Order::InTurn => {
+                self.commands.push_back(run);
+                self.run_next();
+            }
         }
     }
 }

@@ -132,7 +132,7 @@ async fn run(
         }
         Does::Rpc(Subject::NamedText) => words = with_text(words),
         Does::Rpc(Subject::Named) => {}
-        Does::Local => return init(connection, command, words),
+        Does::Local => return init(connection, command, &words),
         Does::Agent | Does::Whisper | Does::Over | Does::Help | Does::Clear | Does::Quit => {
             unreachable!("the terminal does it itself")
         }
@@ -185,8 +185,8 @@ fn expanded(world: &World, typed: String) -> String {
     }
 }
 
-fn init(connection: &Connection, command: &Command, words: Vec<String>) -> Result<(), String> {
-    match parse_init(&words) {
+fn init(connection: &Connection, command: &Command, words: &[String]) -> Result<(), String> {
+    match parse_init(words) {
         Ok(arguments) => {
             init::run(&connection.world, &arguments).map_err(|error| told(Failed::Other(error)))
         }

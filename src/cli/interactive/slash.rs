@@ -157,8 +157,14 @@ fn text(command: &Command, error: &clap::Error) -> String {
     match command.does {
         // It is the current one, where none is named.
         Does::Rpc(Subject::Agent | Subject::AgentText) => text.replace("<AGENT>", "[AGENT]"),
-        Does::Rpc(Subject::Named | Subject::NamedText) | Does::Local => text,
-        Does::Agent | Does::Whisper | Does::Over | Does::Help | Does::Clear | Does::Quit => text,
+        Does::Rpc(Subject::Named | Subject::NamedText)
+        | Does::Local
+        | Does::Agent
+        | Does::Whisper
+        | Does::Over
+        | Does::Help
+        | Does::Clear
+        | Does::Quit => text,
     }
 }
 
@@ -205,8 +211,12 @@ mod tests {
             let shown = match command.does {
                 Does::Rpc(_) => parse(command.name, &help).map(|_| ()),
                 Does::Local => parse_init(&help).map(|_| ()),
-                Does::Agent | Does::Whisper | Does::Over => continue,
-                Does::Help | Does::Clear | Does::Quit => continue,
+                Does::Agent
+                | Does::Whisper
+                | Does::Over
+                | Does::Help
+                | Does::Clear
+                | Does::Quit => continue,
             };
             let shown = text(command, &shown.unwrap_err());
             let examples: Vec<&str> =

@@ -167,9 +167,14 @@ impl Core {
             // Whoever waits for an answer may not want it any more.
             let by = match command.does {
                 Does::Rpc(Subject::NamedText) => Ends::Escape,
-                Does::Rpc(Subject::Named | Subject::Agent | Subject::AgentText) => Ends::Nothing,
-                Does::Local | Does::Agent | Does::Whisper | Does::Over => Ends::Nothing,
-                Does::Help | Does::Clear | Does::Quit => Ends::Nothing,
+                Does::Rpc(Subject::Named | Subject::Agent | Subject::AgentText)
+                | Does::Local
+                | Does::Agent
+                | Does::Whisper
+                | Does::Over
+                | Does::Help
+                | Does::Clear
+                | Does::Quit => Ends::Nothing,
             };
             self.commands.insert(number, Waiting { typed: echo, since: self.now, by });
         }
