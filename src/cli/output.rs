@@ -106,6 +106,13 @@ pub fn note(text: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Tells what matters only while something goes on: nothing where it is kept to be read afterwards.
+pub fn aside(text: &str) {
+    if KEPT.try_with(|_| ()).is_err() {
+        note(text);
+    }
+}
+
 /// Replaces the line that a person is looking at. Nothing where nobody looks.
 pub fn progress(text: &str) {
     if KEPT.try_with(|_| ()).is_ok() {

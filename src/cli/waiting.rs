@@ -56,7 +56,7 @@ pub async fn send(
         () = connection.world.signals.stop() => {}
     }
     output::progress("");
-    output::note("cancelling the turn; interrupt again to leave at once");
+    output::aside("cancelling the turn; interrupt again to leave at once");
     connection.answered(client.cancel(agent, params.request_id.clone()).await).await?;
     match connection.answered(sending.await).await? {
         SendResult::Cancelled { .. } => Err(Failed::Interrupted),

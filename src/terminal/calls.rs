@@ -5,8 +5,8 @@ use tokio::time::sleep;
 
 use super::commands::Takes;
 use super::core::{Attach, Attached, Input};
-use super::drive::Office;
 use super::line::Tone;
+use super::office::Office;
 use crate::choice::Choice;
 use crate::client::{ClientError, NexusClient};
 use crate::event::Seq;
@@ -30,7 +30,7 @@ pub struct Sent {
 }
 
 fn bad(error: &ClientError) -> Input {
-    Input::Ran { text: format!("✗ {error}"), how: Tone::Bad }
+    Input::Ran { number: None, text: format!("✗ {error}"), how: Tone::Bad }
 }
 
 /// Sends a message. What becomes of it is told by events; by its name it is taken once, however often

@@ -165,6 +165,10 @@ pub fn read(text: &str) -> Typed {
 }
 
 pub fn nearest(word: &str) -> Option<&'static str> {
+    // What others call it is no slip of the finger.
+    if matches!(word, "exit" | "bye" | "logout") {
+        return Some("quit");
+    }
     let names: Vec<&'static str> = COMMANDS.iter().map(|command| command.name).collect();
     let begun: Vec<&&str> = names.iter().filter(|name| name.starts_with(word)).collect();
     match begun.as_slice() {
@@ -175,14 +179,39 @@ pub fn nearest(word: &str) -> Option<&'static str> {
 
 fn arguments(command: &Command, rest: &str) -> Vec<String> {
     let words = split(rest);
-    let flags = words.iter().any(|word| word.starts_with("--"));
-    let is_text = matches!(command.does, Does::Rpc(Subject::NamedText));
-    match rest.split_once(char::is_whitespace) {
-        Some((agent, text)) if is_text && !flags => {
+    match (command.does, rest.split_once(char::is_whitespace)) {
+        (Does::Rpc(Subject::NamedText), Some((agent, text)))
+            if !words.iter().any(|word| word.starts_with("--")) =>
+        {
             vec![agent.to_owned(), text.trim().to_owned()]
         }
-        Some(_) | None => words,
+        // Who knows the agents can say where the text begins.
+        (Does::Rpc(Subject::AgentText), _) if !rest.is_empty() && !asks_for_help(&words) => {
+            vec![rest.to_owned()]
+        }
+        (
+            Does::Rpc(_)
+            | Does::Local
+            | Does::Agent
+            | Does::Whisper
+            | Does::Over
+            | Does::Help
+            | Does::Clear
+            | Does::Quit,
+            _,
+        ) => words,
     }
+}
+
+/// Whether these are an agent and a text for it, and no flag.
+pub fn is_agent_and_text(words: &[String]) -> bool {
+    let flag = |word: &str| word.starts_with('-') && !word.contains(char::is_whitespace);
+    matches!(words, [_, text] if !flag(text))
+}
+
+/// Whether these are no text, but a question how one is given.
+fn asks_for_help(words: &[String]) -> bool {
+    matches!(words, [help] | [_, help] if matches!(help.as_str(), "--help" | "-h"))
 }
 
 /// Words as a shell has them: quotes keep spaces, a backslash the next character. A quote that is not
@@ -223,8 +252,12 @@ mod tests {
         assert_eq!(read("  "), Typed::Nothing);
         assert_eq!(read(" hi\n"), Typed::Message(" hi".to_owned()));
         assert_eq!(read("//etc is a path"), Typed::Message("/etc is a path".to_owned()));
-        for (word, meant) in [("hlep", Some("help")), ("perm", Some("permissions")), ("zzz", None)]
-        {
+        for (word, meant) in [
+            ("hlep", Some("help")),
+            ("perm", Some("permissions")),
+            ("exit", Some("quit")),
+            ("zzz", None),
+        ] {
             let unknown = Typed::Unknown { word: word.to_owned(), nearest: meant };
             assert_eq!(read(&format!("/{word} x")), unknown);
         }
@@ -239,6 +272,9 @@ mod tests {
         assert_eq!(words("/send scout I don't  know"), ["scout", "I don't  know"]);
         assert_eq!(words("/send scout hi --no-wait"), ["scout", "hi", "--no-wait"]);
         assert_eq!(words(r"/cwd a\ b"), ["a b"]);
+        assert_eq!(words("/prompt be  \"kind\"\n\\o/\t--now "), ["be  \"kind\"\n\\o/\t--now"]);
+        assert_eq!(words("/prompt scout --help"), ["scout", "--help"]);
+        assert_eq!(words("/prompt"), Vec::<String>::new());
         assert_eq!(words("/agent"), Vec::<String>::new());
         assert_eq!(split(r#"x"y z"''"#), ["xy z"]);
     }

@@ -2,7 +2,7 @@
 //! core says. It decides nothing but the order in which it listens: keys first, so that no flood of
 //! events delays them, then the screen, then the rest.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::calls;
-use super::commands::{Command, Order, Takes};
+use super::commands::{Command, Order};
 use super::core::{Attach, Core, Effect, Input};
 use super::follow::{Following, Heard};
+use super::interrupt::Interrupt;
 use super::line::Line;
+use super::office::{Office, Told};
 use super::room::{at_once_max, refused};
 use super::screen::Foot;
 use crate::client::NexusClient;
@@ -32,29 +34,6 @@ pub trait Face: Send {
     /// Shows lines that stay, and the foot below them.
     fn show(&mut self, finished: &[Line], foot: &Foot) -> io::Result<()>;
     fn clear(&mut self) -> io::Result<()>;
-}
-
-/// Who runs commands that are not the terminal's own, and knows what they can be completed with.
-pub trait Office: Send + Sync {
-    fn run(
-        &self,
-        command: &'static Command,
-        words: Vec<String>,
-        agent: Option<AgentId>,
-    ) -> BoxFuture<'static, Input>;
-    /// What begins like this word; a path is one of that directory.
-    fn known(
-        &self,
-        takes: Takes,
-        word: String,
-        within: Option<String>,
-    ) -> BoxFuture<'static, Vec<String>>;
-    /// What was typed before, from the oldest.
-    fn recall(&self) -> BoxFuture<'static, Vec<String>>;
-    /// Keeps what was typed; the error says why it cannot.
-    fn remember(&self, typed: Vec<String>) -> BoxFuture<'static, Result<(), String>>;
-    /// Where agents are created to work.
-    fn directory(&self) -> Option<String>;
 }
 
 pub struct Terminal<'a, F> {
@@ -81,6 +60,8 @@ pub struct Terminal<'a, F> {
     /// Commands that wait for the one that runs: each finds what those before it have done.
     commands: VecDeque<BoxFuture<'static, Input>>,
     running: Option<Id>,
+    /// Commands that are not over, by number.
+    interrupts: BTreeMap<u64, Interrupt>,
     /// What was typed and is to be kept; one call at a time keeps the order.
     typed: VecDeque<String>,
     keeping: bool,
@@ -134,6 +115,7 @@ impl<'a, F: Face> Terminal<'a, F> {
             completing: None,
             commands: VecDeque::new(),
             running: None,
+            interrupts: BTreeMap::new(),
             typed: VecDeque::new(),
             keeping: false,
             finished: Vec::new(),
@@ -208,6 +190,10 @@ impl<'a, F: Face> Terminal<'a, F> {
             }
             Input::Kept(_) => {
                 self.keeping = false;
+                None
+            }
+            Input::Ran { number: Some(number), .. } => {
+                self.interrupts.remove(number);
                 None
             }
             _ => None,
@@ -387,6 +373,9 @@ impl<'a, F: Face> Terminal<'a, F> {
                     }
                     self.typed.push_back(text);
                 }
+                Effect::Interrupt(number) => {
+                    self.interrupts.get(&number).inspect(|running| running.send());
+                }
                 Effect::ClearScreen => self.face.clear()?,
                 Effect::Quit => self.left = true,
                 call => self.call(call),
@@ -446,15 +435,8 @@ impl<'a, F: Face> Terminal<'a, F> {
                 self.stale = Some(agent);
                 self.refresh_next();
             }
-            Effect::Run { command, words, agent } => {
-                let run = self.office.run(command, words, agent);
-                match command.order {
-                    Order::Beside => drop(self.calls.spawn(async move { Some(run.await) })),
-                    Order::InTurn => {
-                        self.commands.push_back(run);
-                        self.run_next();
-                    }
-                }
+            Effect::Run { command, words, agent, number } => {
+                self.run_command(command, words, agent, number);
             }
             Effect::Complete { takes, before, from, word, within } => {
                 let office = Arc::clone(&self.office);
@@ -469,8 +451,32 @@ impl<'a, F: Face> Terminal<'a, F> {
             | Effect::Attach { .. }
             | Effect::Leave
             | Effect::Remember(_)
+            | Effect::Interrupt(_)
             | Effect::ClearScreen
             | Effect::Quit => unreachable!("they ask the server nothing"),
+        }
+    }
+
+    fn run_command(
+        &mut self,
+        command: &'static Command,
+        words: Vec<String>,
+        agent: Option<AgentId>,
+        number: u64,
+    ) {
+        let interrupt = Interrupt::default();
+        self.interrupts.insert(number, interrupt.clone());
+        let told = self.office.run(command, words, agent, interrupt);
+        let run = Box::pin(async move {
+            let Told { text, how } = told.await;
+            Input::Ran { number: Some(number), text, how }
+        });
+        match command.order {
+            Order::Beside => drop(self.calls.spawn(async move { Some(run.await) })),
+            Order::InTurn => {
+                self.commands.push_back(run);
+                self.run_next();
+            }
         }
     }
 }

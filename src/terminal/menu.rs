@@ -34,7 +34,7 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Number,
-    /// Numbers are text where there is some before them.
+    /// Numbers are text where there is some before them, or where nobody has read the question yet.
     Arrows,
 }
 
@@ -51,6 +51,16 @@ impl Menu {
         self
     }
 
+    /// What was chosen is not any more: the Enter after a text is meant for the text.
+    pub fn choose_none(&mut self) {
+        self.chosen = None;
+    }
+
+    /// Whether Enter answers.
+    pub fn is_chosen(&self) -> bool {
+        self.chosen.is_some()
+    }
+
     pub fn on(&mut self, key: Key) -> Answer {
         let last = self.items.len() - 1;
         match key {
@@ -60,8 +70,7 @@ impl Menu {
                 if let Some(item) = item.filter(|item| *item <= last) {
                     return Answer::Item(item);
                 }
-                // The Enter after a text is meant for the text.
-                self.chosen = None;
+                self.choose_none();
                 Answer::Ignored
             }
             Key::Up => {

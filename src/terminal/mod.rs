@@ -8,7 +8,7 @@
 //!   foot is drawn in place, in one synchronized write, only where it changed.
 //! - [`drive`] waits and never decides: keys first, then the screen (at most thirty times a second),
 //!   then answers and bounded batches of events. It talks to a [`drive::Face`] and a
-//!   [`drive::Office`], so that the simulation drives the same core with the same client.
+//!   [`office::Office`], so that the simulation drives the same core with the same client.
 //! - `follow` is the stream of one agent on a task that ends with it, and a second one of all agents,
 //!   of which only questions and turns are read; `calls` is what is asked of a server; `history` keeps
 //!   what was typed; `shell` is the real terminal, which is restored however the program ends; `lobby`
@@ -27,11 +27,13 @@ pub mod drive;
 mod editor;
 mod follow;
 pub mod history;
+pub mod interrupt;
 pub mod key;
 pub mod line;
 pub mod lobby;
 mod markdown;
 mod menu;
+pub mod office;
 mod paint;
 mod render;
 mod room;

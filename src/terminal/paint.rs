@@ -58,7 +58,7 @@ impl Painter {
         if !whole {
             // Rows that the terminal broke are still known to it as one line, however they are written
             // over: it would join them again, and what is counted from them would be wrong.
-            put(bytes, Clear(ClearType::FromCursorDown));
+            clear_below(bytes);
         }
         let width = usize::from(self.columns.max(2)) - 1;
         let shown = self.shown.take().filter(|_| whole).unwrap_or_default();
@@ -73,7 +73,11 @@ impl Painter {
             }
             self.row(bytes, row, before.next());
         }
-        put(bytes, Clear(ClearType::FromCursorDown));
+        if foot.rows.last().is_none_or(Line::is_empty) {
+            clear_below(bytes);
+        } else {
+            put(bytes, Clear(ClearType::FromCursorDown));
+        }
         let below = foot.rows.len().saturating_sub(foot.cursor.0 + 1);
         move_up(bytes, below);
         put(bytes, MoveToColumn(u16::try_from(foot.cursor.1).unwrap_or(0)));
@@ -96,7 +100,7 @@ impl Painter {
     pub fn leave(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         self.to_top(&mut out);
-        put(&mut out, Clear(ClearType::FromCursorDown));
+        clear_below(&mut out);
         put(&mut out, Show);
         self.shown = None;
         out
@@ -166,6 +170,16 @@ fn put(bytes: &mut Vec<u8>, command: impl crossterm::Command) {
     queue!(bytes, command).expect("a vector takes whatever is written");
 }
 
+/// Clears this row, from whose first column it is asked for, and those below. Some terminals take what is
+/// cleared from their first cell on for a screen that somebody may want to see again, and keep it among
+/// the lines above: so the row is cleared whole, and the others from its second column on.
+fn clear_below(bytes: &mut Vec<u8>) {
+    put(bytes, Clear(ClearType::CurrentLine));
+    put(bytes, MoveToColumn(1));
+    put(bytes, Clear(ClearType::FromCursorDown));
+    put(bytes, MoveToColumn(0));
+}
+
 fn move_up(bytes: &mut Vec<u8>, rows: usize) {
     if rows > 0 {
         put(bytes, MoveUp(u16::try_from(rows).unwrap_or(u16::MAX)));
@@ -209,7 +223,7 @@ mod tests {
         let mut painter = Painter::new(Colours::Off, 20);
         painter.paint(&[], &foot(&["open", "› ", "status"], (1, 2)));
         let cleared = String::from_utf8(painter.clear()).unwrap();
-        assert_eq!(cleared, "\x1b[1A\x1b[1G\x1b[J\x1b[?25h\x1b[2J\x1b[1;1H");
+        assert_eq!(cleared, "\x1b[1A\x1b[1G\x1b[2K\x1b[2G\x1b[J\x1b[1G\x1b[?25h\x1b[2J\x1b[1;1H");
     }
 
     #[test]
@@ -233,8 +247,38 @@ mod tests {
         assert_eq!(clears(painter.paint(&[Line::of(Tone::Plain, "said")], &shown)), 1);
         painter.resized(10);
         let again = painter.paint(&[], &shown);
-        assert!(again.starts_with(b"\x1b[?2026h\x1b[?25l\x1b[2A\x1b[1G\x1b[J"), "{again:?}");
+        assert!(
+            again.starts_with(b"\x1b[?2026h\x1b[?25l\x1b[2A\x1b[1G\x1b[2K\x1b[2G\x1b[J"),
+            "{again:?}"
+        );
         assert_eq!(clears(again), 2);
+    }
+
+    /// Some terminals keep all that is cleared from the first cell of the screen on.
+    #[test]
+    fn no_foot_at_the_top_is_kept_among_the_lines_above() {
+        let cells = |number| NonZeroU16::new(number).unwrap();
+        let mut screen = vt100::Parser::new(cells(5), cells(20), 100);
+        let mut painter = Painter::new(Colours::Off, 20);
+        let same = foot(&["› ", "status"], (0, 2));
+        let mut written = painter.paint(&[], &same);
+        for _ in 0..2 {
+            written.extend(painter.clear());
+            written.extend(painter.paint(&[], &same));
+        }
+        painter.resized(20);
+        written.extend(painter.paint(&[], &same));
+        written.extend(painter.paint(&[], &Foot::default()));
+        written.extend(painter.leave());
+        let written = String::from_utf8(written).unwrap();
+        let (before_each, last) = written.rsplit_once("\x1b[J").unwrap();
+        for piece in before_each.split("\x1b[J") {
+            screen.process(piece.as_bytes());
+            assert_ne!(screen.screen().cursor_position(), (0, 0), "{written:?}");
+            screen.process(b"\x1b[J");
+        }
+        screen.process(last.as_bytes());
+        assert_eq!(screen.screen().contents(), "");
     }
 
     #[test]

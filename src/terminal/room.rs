@@ -18,6 +18,7 @@ pub fn at_once_max(effect: &Effect) -> usize {
         | Effect::Attach { .. }
         | Effect::Leave
         | Effect::Remember(_)
+        | Effect::Interrupt(_)
         | Effect::ClearScreen
         | Effect::Quit => usize::MAX,
     }
@@ -29,8 +30,9 @@ pub fn refused(effect: Effect) -> Input {
     match effect {
         Effect::Send { number, .. } => Input::NotSent { number, error },
         Effect::Confirm { confirm_id, .. } => Input::NotConfirmed { confirm_id, error },
-        Effect::Run { .. }
-        | Effect::Cancel { .. }
+        Effect::Run { number, .. } => not_done(Some(number), &error),
+        Effect::Cancel { .. }
+        | Effect::Interrupt(_)
         | Effect::Create(_)
         | Effect::Survey
         | Effect::Refresh(_)
@@ -40,10 +42,12 @@ pub fn refused(effect: Effect) -> Input {
         | Effect::Leave
         | Effect::Remember(_)
         | Effect::ClearScreen
-        | Effect::Quit => {
-            Input::Ran { text: format!("✗ {error}: it was not done"), how: Tone::Bad }
-        }
+        | Effect::Quit => not_done(None, &error),
     }
+}
+
+fn not_done(number: Option<u64>, error: &str) -> Input {
+    Input::Ran { number, text: format!("✗ {error}: it was not done"), how: Tone::Bad }
 }
 
 #[cfg(test)]

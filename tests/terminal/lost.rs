@@ -33,6 +33,10 @@ fn a_terminal_goes_on_with_a_server_that_was_killed() {
     signal(&server.child, Signal::KILL);
     server.child.wait().unwrap();
     person.sees(|screen| screen.contains("lost the server") && screen.contains("no server"));
+    // What is told then can be done at a terminal.
+    person.types("/list\r");
+    let told = person.sees_text("  this terminal goes on by itself once it is there again");
+    assert!(told.contains("\n✗ no server answers at 127.0.0.1:"), "{told}");
     let mut again = program(server.home.path());
     again.args(["serve", "--port", &server.port]).stdout(Stdio::null()).stderr(Stdio::null());
     let _again = Again(again.spawn().unwrap());

@@ -209,6 +209,7 @@ fn steady(text: &str) -> String {
         (r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "*"),
         (r"\d+k? of \d+k? tokens", "N of M tokens"),
         (r"\d+k?/\d+k\b", "N/M"),
+        (r"· \d+k? ·", "· N ·"),
     ] {
         text = Regex::new(varies).unwrap().replace_all(&text, instead).into_owned();
     }

@@ -20,7 +20,7 @@ fn what_was_typed_at_two_terminals_is_there_at_the_third() {
     // An answer is no text.
     one.types("3");
     one.sees(|screen| {
-        screen.contains("? exec true: deny by terminal") && !screen.contains("3 deny it")
+        screen.contains("? exec true: denied by terminal") && !screen.contains("3 deny it")
     });
     other.types("/status\r");
     other.sees_text("messages");

@@ -1,6 +1,7 @@
 //! `nexus3` and `nexus3 connect`: the terminal on a server that runs, or on one of its own.
 
 mod office;
+mod slash;
 
 use std::path::PathBuf;
 use std::pin::pin;

@@ -1,25 +1,23 @@
 //! What is typed after a slash: the commands of `nexus3 rpc`, with what they print kept for the screen.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::error::ErrorKind;
-use clap::{FromArgMatches, Subcommand};
-
+use super::slash::{about_agent, parse, parse_init, spoken, with_text};
 use crate::cli::connection::Connection;
 use crate::cli::inside::Unheard;
-use crate::cli::rpc;
+use crate::cli::output::Hint;
 use crate::cli::{Failed, config, init, output};
-use crate::client::NexusClient;
-use crate::id::AgentId;
+use crate::client::{ClientError, NexusClient};
+use crate::config::words::meant;
+use crate::id::{AgentId, RequestId};
 use crate::terminal::commands::{Command, Does, Subject, Takes};
-use crate::terminal::core::Input;
-use crate::terminal::drive::Office;
 use crate::terminal::history::History;
+use crate::terminal::interrupt::Interrupt;
 use crate::terminal::line::Tone;
+use crate::terminal::office::{Office, Told};
 use crate::terminal::shell::Screen;
-use crate::world::{BoxFuture, Entry, Kind, World};
+use crate::world::{BoxFuture, Entry, Kind, Signals, World};
 
 /// Where the terminal does not tell.
 const COLUMNS_USUAL: u16 = 80;
@@ -42,7 +40,8 @@ impl Desk {
     /// Of any terminal.
     pub fn on(connection: &Connection, directory: Option<String>, columns: fn() -> u16) -> Self {
         let history = History::new(connection.world.clone(), connection.home.clone());
-        Self { connection: Arc::new(connection.unsignalled()), directory, history, columns }
+        let connection = Arc::new(connection.signalled_by(Arc::new(Unheard)));
+        Self { connection, directory, history, columns }
     }
 }
 
@@ -62,18 +61,19 @@ impl Office for Desk {
         command: &'static Command,
         words: Vec<String>,
         agent: Option<AgentId>,
-    ) -> BoxFuture<'static, Input> {
-        let connection = Arc::clone(&self.connection);
+        interrupt: Interrupt,
+    ) -> BoxFuture<'static, Told> {
+        let connection = self.connection.signalled_by(Arc::new(interrupt));
         let columns = usize::from((self.columns)().max(2)) - 1;
         Box::pin(async move {
             let work = Box::pin(run(&connection, command, words, agent));
             let (done, text) = output::kept(columns, work).await;
             match done {
                 Ok(()) if text.trim().is_empty() => {
-                    Input::Ran { text: "done".to_owned(), how: Tone::Dim }
+                    Told { text: "done".to_owned(), how: Tone::Dim }
                 }
-                Ok(()) => Input::Ran { text, how: Tone::Plain },
-                Err(why) => Input::Ran { text: format!("{text}{why}"), how: Tone::Bad },
+                Ok(()) => Told { text, how: Tone::Plain },
+                Err(why) => Told { text: format!("{text}{why}"), how: Tone::Bad },
             }
         })
     }
@@ -124,10 +124,15 @@ async fn run(
     }
     match command.does {
         Does::Rpc(Subject::Agent | Subject::AgentText) => {
-            about_agent(connection, command, &mut words, agent).await;
+            let agents = agents(connection).await;
+            if command.name == "cancel" {
+                is_known(connection, &words, &agents, agent.as_ref()).await?;
+            }
+            words = about_agent(command, words, &agents, agent.as_ref());
         }
-        Does::Rpc(Subject::Named | Subject::NamedText) => {}
-        Does::Local => return init(connection, words),
+        Does::Rpc(Subject::NamedText) => words = with_text(words),
+        Does::Rpc(Subject::Named) => {}
+        Does::Local => return init(connection, command, &words),
         Does::Agent | Does::Whisper | Does::Over | Does::Help | Does::Clear | Does::Quit => {
             unreachable!("the terminal does it itself")
         }
@@ -138,8 +143,37 @@ async fn run(
     }
     match parse(command.name, &words) {
         Ok(parsed) => parsed.run(connection).await.map_err(told),
-        Err(error) => spoken(command.name, &error),
+        Err(error) => spoken(command, &error),
     }
+}
+
+async fn agents(connection: &Connection) -> Vec<String> {
+    let listed = connection.client.list_agents().await.map(|listed| listed.agents);
+    let listed = listed.unwrap_or_default();
+    listed.iter().map(|entry| entry.agent_id.to_string()).collect()
+}
+
+/// One word after `/cancel` is an agent, or a request of the current one. What is neither is a name that
+/// was mistyped, which cancels nothing of anybody.
+async fn is_known(
+    connection: &Connection,
+    words: &[String],
+    agents: &[String],
+    current: Option<&AgentId>,
+) -> Result<(), String> {
+    let ([word], Some(current)) = (words, current) else {
+        return Ok(());
+    };
+    let (false, Ok(request)) = (agents.contains(word), RequestId::parse(word)) else {
+        return Ok(());
+    };
+    let Err(ClientError::Rpc { .. }) = connection.client.get_request(current, request).await else {
+        return Ok(());
+    };
+    let names: Vec<&str> = agents.iter().map(String::as_str).collect();
+    let near = meant(word, &names).map(|name| format!("; did you mean `{name}`?"));
+    let near = near.unwrap_or_default();
+    Err(format!("✗ neither an agent nor a request of {current} is called {word}{near}"))
 }
 
 /// A word as a shell would give it: `~` is where the person is at home.
@@ -151,80 +185,34 @@ fn expanded(world: &World, typed: String) -> String {
     }
 }
 
-/// Puts the current agent first where no agent is named. A word that can be nothing else is the name of
-/// one, also of one that is not there.
-async fn about_agent(
-    connection: &Connection,
-    command: &Command,
-    words: &mut Vec<String>,
-    current: Option<AgentId>,
-) {
-    let listed = connection.client.list_agents().await.map(|listed| listed.agents);
-    let agents = listed.unwrap_or_default();
-    let named = words
-        .first()
-        .is_some_and(|word| agents.iter().any(|entry| entry.agent_id.as_str() == word.as_str()));
-    if !named && let Some(current) = current {
-        let text = command.does == Does::Rpc(Subject::AgentText);
-        let mut with_current = words.clone();
-        with_current.insert(0, current.to_string());
-        let fits = |words: &[String]| parse(command.name, words).is_ok();
-        if text || fits(&with_current) || !fits(words) {
-            *words = with_current;
-        }
-    }
-    if command.does == Does::Rpc(Subject::AgentText) && words.len() > 2 {
-        let text = words.split_off(1).join(" ");
-        words.push(text);
-    }
-}
-
-fn parse(name: &str, words: &[String]) -> Result<rpc::Command, clap::Error> {
-    let grammar = rpc::Command::augment_subcommands(clap::Command::new(""));
-    let grammar = grammar.no_binary_name(true).disable_help_subcommand(true);
-    let words = std::iter::once(name).chain(words.iter().map(String::as_str)).map(OsString::from);
-    let matches = grammar.try_get_matches_from(words)?;
-    rpc::Command::from_arg_matches(&matches)
-}
-
-/// What is said in place of a command: help that was asked for, or what is wrong with it. Commands begin
-/// with a slash here.
-fn spoken(name: &str, error: &clap::Error) -> Result<(), String> {
-    let text = error.to_string().replace("Usage: ", "Usage: /").replace("nexus3 rpc ", "/");
-    let text = text.replace("try '--help'", &format!("try /{name} --help"));
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            output::line(text.trim_end());
-            Ok(())
-        }
-        _ => {
-            let wrong = text.trim_end();
-            Err(format!("✗ {}", wrong.strip_prefix("error: ").unwrap_or(wrong)))
-        }
-    }
-}
-
-fn init(connection: &Connection, words: Vec<String>) -> Result<(), String> {
-    let grammar = <init::Arguments as clap::Args>::augment_args(clap::Command::new("init"));
-    let matches = grammar.no_binary_name(true).try_get_matches_from(words);
-    let parsed = matches.and_then(|matches| init::Arguments::from_arg_matches(&matches));
-    match parsed {
+fn init(connection: &Connection, command: &Command, words: &[String]) -> Result<(), String> {
+    match parse_init(words) {
         Ok(arguments) => {
             init::run(&connection.world, &arguments).map_err(|error| told(Failed::Other(error)))
         }
-        Err(error) => spoken("init", &error),
+        Err(error) => spoken(command, &error),
     }
 }
 
-/// Why a command failed; it has said the rest.
+/// Why a command failed, and below it what can be done about it here; it has said the rest.
 fn told(failed: Failed) -> String {
-    match failed {
-        Failed::Other(error) | Failed::NoServer(error) | Failed::Authentication(error) => {
-            let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
-            format!("✗ {}", causes.join(": "))
+    let (error, hint) = match failed {
+        Failed::NoServer(error) => {
+            (error, Some("this terminal goes on by itself once it is there again"))
         }
-        Failed::Interrupted => "✗ interrupted".to_owned(),
-        Failed::Silently | Failed::NoServerFound => String::new(),
+        Failed::Authentication(error) => {
+            (error, Some("leave with /quit, and name its token with --api-key"))
+        }
+        Failed::Other(error) => (error, None),
+        Failed::Interrupted => return "✗ cancelled".to_owned(),
+        Failed::Silently | Failed::NoServerFound => return String::new(),
+    };
+    let own = error.downcast_ref::<Hint>().map(|Hint(hint)| hint.clone());
+    let causes = error.chain().skip(usize::from(own.is_some())).map(ToString::to_string);
+    let causes = causes.collect::<Vec<_>>().join(": ");
+    match hint.map(str::to_owned).or(own) {
+        Some(hint) => format!("✗ {causes}\n  {hint}"),
+        None => format!("✗ {causes}"),
     }
 }
 
@@ -274,10 +262,35 @@ fn presets(connection: &Connection) -> Vec<String> {
 }
 
 impl Connection {
-    /// The same, where signals are for somebody else.
-    fn unsignalled(&self) -> Self {
+    /// The same, where the signals of this program are for somebody else.
+    fn signalled_by(&self, signals: Arc<dyn Signals>) -> Self {
         let mut connection = self.with(self.client.clone());
-        connection.world = World { signals: Arc::new(Unheard), ..self.world.clone() };
+        connection.world = World { signals, ..self.world.clone() };
         connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_comes_before_what_can_be_done_about_it() {
+        let error = anyhow::anyhow!("refused").context("no server answers");
+        let hinted = |hint: &str| {
+            let error = anyhow::anyhow!("refused").context("no server answers");
+            error.context(Hint(hint.to_owned()))
+        };
+        let told_of = [
+            (
+                Failed::NoServer(hinted("start one with `nexus3 serve`")),
+                "✗ no server answers: refused\n  this terminal goes on by itself once it is there again",
+            ),
+            (Failed::Other(hinted("look first")), "✗ no server answers: refused\n  look first"),
+            (Failed::Other(error), "✗ no server answers: refused"),
+        ];
+        for (failed, expected) in told_of {
+            assert_eq!(told(failed), expected);
+        }
     }
 }

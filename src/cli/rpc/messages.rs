@@ -135,9 +135,11 @@ impl Compact {
         let compacting = connection.client.compact(&self.agent, &params);
         let compacted = waiting::shown("waiting for the summary", compacting).await;
         let compacted = connection.answered(compacted).await?;
+        // The name of a reason, as words.
+        let why = compacted.reason.as_deref().unwrap_or_default().replace('_', " ");
         connection.show(&compacted, || match (compacted.tokens_before, compacted.tokens_after) {
             (Some(before), Some(after)) => format!("{before} tokens before, {after} after"),
-            _ => format!("not compacted: {}", compacted.reason.as_deref().unwrap_or("")),
+            _ => format!("not compacted: {why}"),
         });
         Ok(())
     }

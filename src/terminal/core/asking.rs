@@ -49,6 +49,8 @@ pub struct Question {
     about: About,
     since: Duration,
     asked: Why,
+    /// Somebody wanted to pass it by Enter, and is told how it is answered.
+    passed: bool,
 }
 
 /// Why a question is on the screen.
@@ -225,6 +227,7 @@ impl Core {
             about: About::Confirmation(asked.confirm_id.clone()),
             since: self.now,
             asked: why,
+            passed: false,
         };
         (question, Menu::new(about, options))
     }
@@ -293,8 +296,62 @@ impl Core {
         });
         let menu = Menu::new(about, items.collect()).on_first();
         let (about, since) = (About::Agent { agent, offers }, self.now);
-        let question = Question { about, since, asked: Why::Urgent };
+        let question = Question { about, since, asked: Why::Urgent, passed: false };
         self.question = Some((question, menu));
+    }
+
+    /// Whether nobody can have read the question yet: then it takes no answer.
+    pub(super) fn question_is_young(&self) -> bool {
+        self.question.as_ref().is_some_and(|(question, _)| self.is_lately(question.since))
+    }
+
+    fn is_lately(&self, then: Duration) -> bool {
+        self.now.saturating_sub(then) < QUESTION_GUARD
+    }
+
+    /// How a question is answered, where its numbers do not say all of it.
+    pub(super) fn how_to_answer(&self) -> Option<&'static str> {
+        let (question, menu) = self.question.as_ref()?;
+        match (&question.about, self.editor.is_empty()) {
+            (About::Confirmation(_), true) => None,
+            (About::Confirmation(_), false) => Some("↑ ↓ and Enter answer"),
+            (About::Agent { .. }, true) if menu.is_chosen() => {
+                Some("Enter or a number chooses · Esc leaves it")
+            }
+            (About::Agent { .. }, true) => Some("a number or ↑ ↓ and Enter choose · Esc leaves it"),
+            (About::Agent { .. }, false) => Some("↑ ↓ and Enter answer · Esc leaves it"),
+        }
+    }
+
+    /// The same for somebody who wanted to pass it.
+    pub(super) fn hint_of_question(&self) -> Option<&'static str> {
+        let (question, _) = self.question.as_ref()?;
+        question.passed.then_some(if self.editor.is_empty() {
+            "answer with a number, or choose with the arrows"
+        } else {
+            "the arrows choose, Enter answers"
+        })
+    }
+
+    /// A question that has to be answered is not passed by a habit.
+    pub(super) fn pass_question(&mut self) {
+        self.question.iter_mut().for_each(|(question, _)| question.passed = true);
+    }
+
+    /// Whoever presses another key has been told how.
+    pub(super) fn forget_passing(&mut self) {
+        self.question.iter_mut().for_each(|(question, _)| question.passed = false);
+    }
+
+    /// Whether the turn that runs here takes it along when it is cancelled.
+    fn ends_with_turn(&self, question: &Question) -> bool {
+        match &question.about {
+            About::Confirmation(id) => {
+                let asked = self.asked.iter().find(|asked| asked.confirm_id == *id);
+                question.asked == Why::Urgent && asked.is_some_and(|it| self.serves_this_turn(it))
+            }
+            About::Agent { .. } => false,
+        }
     }
 
     /// A key while a question is open; whether the question took it.
@@ -303,41 +360,31 @@ impl Core {
             return false;
         };
         // What the turn here waits for goes with it, so Esc is for the turn.
-        let ends_here = match &question.about {
-            About::Confirmation(id) => {
-                let asked = self.asked.iter().find(|asked| asked.confirm_id == *id);
-                question.asked == Why::Urgent && asked.is_some_and(|it| self.serves_this_turn(it))
-            }
-            About::Agent { .. } => false,
-        };
-        let Some((question, menu)) = &mut self.question else {
+        let ends_here = self.ends_with_turn(question);
+        let (typing, young) = (!self.editor.is_empty(), self.is_lately(question.since));
+        // Whoever is about to type has others' questions in the way.
+        let busy = question.asked == Why::Idle && self.is_lately(self.typed);
+        let Some((_, menu)) = &mut self.question else {
             return false;
         };
-        let (typing, is_char) = (!self.editor.is_empty(), matches!(key, Key::Char(_)));
-        // A number in a text is no answer, however long the pause before it.
-        if typing && is_char {
+        // A number in a text is no answer, however long the pause before it; nor is one that was on its
+        // way before there was a question.
+        if matches!(key, Key::Char(_)) && (typing || young || busy) {
+            menu.choose_none();
             return false;
         }
-        let lately = |then: Duration| self.now.saturating_sub(then) < QUESTION_GUARD;
-        let young = lately(question.since);
-        // Whoever types, or is about to, has not read it yet.
-        let unread = match question.asked {
-            Why::Urgent => typing && young,
-            Why::Idle => (typing && young) || (is_char && (young || lately(self.typed))),
-            Why::Called => false,
-        };
-        if unread {
+        if young && matches!(key, Key::Up | Key::Down) {
+            return !typing;
+        }
+        if young && (typing || key == Key::Enter) {
             return false;
         }
         match menu.on(key) {
-            Answer::Ignored => {
-                let asks = matches!(question.about, About::Agent { .. });
-                if key == Key::Escape && !ends_here {
-                    self.put_aside();
-                    return true;
-                }
-                asks
+            Answer::Ignored if key == Key::Escape && !ends_here => {
+                self.put_aside();
+                true
             }
+            Answer::Ignored => false,
             Answer::Moved => true,
             Answer::Item(item) => {
                 let (question, _) = self.question.take().expect("it was just asked");
@@ -395,8 +442,21 @@ impl Core {
 
 /// What was decided, by whom and why.
 pub fn decided(decision: Choice, by: &str, reason: Option<&str>) -> String {
-    let why = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
-    format!("{} by {by}{why}", decision.name())
+    let what = match decision {
+        Choice::AllowOnce => "allowed once",
+        Choice::AllowFile => "allowed for this file",
+        Choice::AllowDir => "allowed for this directory",
+        Choice::AllowExecCwd => "allowed for this program here",
+        Choice::AllowTool => "allowed for this tool",
+        Choice::AllowServer => "allowed for its MCP server",
+        Choice::Deny => "denied",
+        Choice::TimeoutDeny => return "nobody answered in time".to_owned(),
+    };
+    // A server that gives a reason has not decided: something has happened.
+    match reason {
+        Some(reason) => format!("{what}: {}", reason.replace('_', " ")),
+        None => format!("{what} by {by}"),
+    }
 }
 
 /// A decision as a person says it, in so few words that they can be told apart at forty columns.

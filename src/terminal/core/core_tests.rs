@@ -7,6 +7,8 @@ use crate::event::What;
 use crate::limits::CONFIRM_ID_HEX;
 use crate::terminal::choose::Size;
 
+#[path = "asking_tests.rs"]
+mod asking_tests;
 #[path = "elsewhere_tests.rs"]
 mod elsewhere_tests;
 #[path = "place_tests.rs"]
@@ -190,7 +192,7 @@ fn how_far_a_call_is_stands_beside_it() {
     for (progress, total, message, told) in [
         (3.0, Some(4.0), Some("deep"), "s dig 75 % deep · {}"),
         (9.0, Some(4.0), None, "s dig 100 % · {}"),
-        (2.5, None, None, "s dig 2.5 · {}"),
+        (2.5, None, None, "s dig 2.5 · {} · Esc cancels"),
     ] {
         let far = json!({"type": "tool_progress", "tool_id": "1", "name": "dig",
             "progress": progress, "total": total, "message": message});
@@ -245,6 +247,7 @@ fn a_question_of_others_waits_until_nothing_is_typed() {
     assert!(stage.foot().contains(ALERT), "{}", stage.foot());
     // It can be answered all the same.
     stage.on(Input::Key(Key::Control('y')));
+    stage.now += Duration::from_secs(1);
     stage.on(Input::Key(Key::Up));
     stage.on(Input::Key(Key::Enter));
     let (agent, confirm_id) = (agent("scout"), confirm_id());
@@ -262,7 +265,7 @@ fn a_question_that_was_answered_elsewhere_goes_away() {
         json!({"type": "confirmation_resolved", "confirm_id": confirm_id(), "decision": "allow_once",
             "resolved_by": "rpc", "resolved_at": "2026-01-01T00:00:01Z"}),
     );
-    assert_eq!(stage.printed, ["  ? exec date: allow_once by rpc"]);
+    assert_eq!(stage.printed, ["  ? exec date: allowed once by rpc"]);
     assert!(!stage.foot().contains("confirmation"), "{}", stage.foot());
     stage.types("1");
     assert_eq!(stage.done, []);
@@ -303,6 +306,7 @@ fn an_agent_that_is_not_there_can_be_created() {
     stage.on(Input::NotThere { agent: agent("nova"), restorable: false });
     stage.forget();
     assert!(stage.foot().contains("nova is not there"), "{}", stage.foot());
+    stage.now += Duration::from_secs(1);
     stage.types("1");
     assert_eq!(stage.done, [Effect::Create(agent("nova"))]);
     stage.on(attached("nova"));

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::once;
+use std::time::Duration;
 
 use super::asking::{Asked, decided};
 use super::{Core, Effect};
@@ -42,6 +43,8 @@ pub struct Elsewhere {
 struct Errand {
     request: RequestId,
     from: Option<AgentId>,
+    /// When it was told of.
+    since: Duration,
 }
 
 /// Whether we are told.
@@ -113,6 +116,13 @@ impl Core {
         turn.is_some_and(|turn| self.elsewhere.serves(asked, |request| turn.request == *request))
     }
 
+    /// When a turn began, as far as anybody here was told.
+    pub(super) fn begun(&self, request: &RequestId) -> Duration {
+        let mut known = self.elsewhere.turns.values();
+        let known = known.find(|errand| errand.request == *request);
+        known.map_or(self.now, |errand| errand.since)
+    }
+
     /// Sees to it that we are told of other agents.
     pub(super) fn survey(&mut self) {
         if self.elsewhere.hearing == Hearing::Not {
@@ -152,7 +162,8 @@ impl Core {
         match (&event.what, &event.request_id) {
             (What::TurnStarted { source_agent_id, .. }, Some(request)) => {
                 self.arrived(agent, request);
-                let errand = Errand { request: request.clone(), from: source_agent_id.clone() };
+                let (request, from) = (request.clone(), source_agent_id.clone());
+                let errand = Errand { request, from, since: self.now };
                 let turns = &mut self.elsewhere.turns;
                 if turns.len() < TURNS_KEPT_MAX || turns.contains_key(agent) {
                     turns.insert(agent.clone(), errand);

@@ -12,7 +12,7 @@ impl Stage {
         self.on(Input::Elsewhere(Box::new(event)));
     }
 
-    fn started_elsewhere(&mut self, name: &str, of: &str, by: Option<&str>) {
+    pub(super) fn started_elsewhere(&mut self, name: &str, of: &str, by: Option<&str>) {
         let event = json!({"type": "turn_started", "content": "work", "source": "rpc",
             "source_agent_id": by});
         self.elsewhere(name, of, event);
@@ -64,7 +64,7 @@ fn what_works_for_others_waits_for_the_end_of_our_turn() {
     assert!(stage.foot().contains("lead: exec needs a confirmation"), "{}", stage.foot());
     stage.forget();
     stage.elsewhere("lead", "r2", allowed());
-    assert_eq!(stage.printed, ["  ? lead, exec date: allow_once by rpc"]);
+    assert_eq!(stage.printed, ["  ? lead, exec date: allowed once by rpc"]);
     assert!(!stage.foot().contains("confirmation"), "{}", stage.foot());
 }
 
@@ -76,13 +76,13 @@ fn what_two_streams_tell_counts_once() {
         stage.asks("r1");
         stage.elsewhere("scout", "r1", asked());
         stage.event("r1", allowed());
-        assert_eq!(stage.printed, ["  ? exec date: allow_once by rpc"]);
+        assert_eq!(stage.printed, ["  ? exec date: allowed once by rpc"]);
         match late {
             "asked by all" => stage.elsewhere("scout", "r1", asked()),
             "asked by the agent" => stage.asks("r1"),
             _ => stage.elsewhere("scout", "r1", allowed()),
         }
-        assert_eq!(stage.printed, ["  ? exec date: allow_once by rpc"], "{late}");
+        assert_eq!(stage.printed, ["  ? exec date: allowed once by rpc"], "{late}");
         assert!(!stage.foot().contains("confirmation"), "{late}: {}", stage.foot());
     }
 }

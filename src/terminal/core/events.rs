@@ -18,11 +18,16 @@ impl Core {
     pub(super) fn event(&mut self, event: &Event) {
         self.seq = event.seq.unwrap_or(self.seq);
         let at = event.at.parse::<Timestamp>().ok();
+        if let Some(turn) =
+            self.turn.as_mut().filter(|it| event.request_id.as_ref() == Some(&it.request))
+        {
+            turn.gone_on_until(self.now, at);
+        }
         match (&event.what, &event.request_id) {
             (What::AgentUpdated { previous_agent_id, .. }, _) => {
                 self.updated(event.agent_id.as_ref(), previous_agent_id.as_ref());
             }
-            (What::AgentDestroyed { .. }, _) => self.stream_over(Some("destroyed".to_owned())),
+            (What::AgentDestroyed { .. }, _) => self.destroyed(),
             (What::AgentRestored { .. }, _) => {
                 self.effects.extend(self.agent.clone().map(Effect::Refresh));
             }
@@ -46,6 +51,8 @@ impl Core {
             && self.agent.as_ref() == Some(before)
         {
             self.agent = Some(now.clone());
+            // Whoever lists the agents just now may still be told the name of before.
+            self.summary.iter_mut().for_each(|known| known.entry.agent_id = now.clone());
             self.renamed(before, now);
             self.note(Tone::Dim, &format!("{before} is {now} from now on"));
         }
@@ -66,7 +73,8 @@ impl Core {
                 let from = source_agent_id.as_ref().map_or(source.as_str(), AgentId::as_str);
                 let lines = message((!own).then_some(from), content);
                 self.print(lines);
-                self.turn = Some(Turn::new(self.width(), request.clone(), self.now, at));
+                let since = self.begun(request);
+                self.turn = Some(Turn::new(self.width(), request.clone(), since, at));
             }
             What::ConfirmationResolved { confirm_id, decision, reason, resolved_by, .. } => {
                 let asked = self.settled(confirm_id).map(|asked| asked.call);

@@ -1,9 +1,10 @@
 //! The foot of the screen: what is open, what goes on, what is asked, the input and the status.
 
-use super::{Core, Link, Sending};
+use super::turn::{ended_by_escape, goes_on};
+use super::{Core, Ends, Link, Sending};
 use crate::limits::terminal::{COLUMNS_MIN, ROWS_MIN};
 use crate::policy::Level;
-use crate::rpc::method::AgentSummary;
+use crate::rpc::method::{AgentSummary, TokenSummary};
 use crate::terminal::clean::clean_line;
 use crate::terminal::line::{Line, Tone, cells};
 use crate::terminal::menu::By;
@@ -13,6 +14,8 @@ const ACTIVITIES_MAX: usize = 3;
 const CANDIDATE_ROWS_MAX: usize = 4;
 /// Messages that wait for their turn, one row each.
 const SENDING_MAX: usize = 3;
+/// Of the name of a model, in the status.
+const MODEL_CELLS_MIN: usize = 2;
 
 impl Core {
     pub fn foot(&self) -> Foot {
@@ -54,13 +57,20 @@ impl Core {
     fn above(&self, width: usize, rows: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         if let Some(turn) = self.activity() {
-            let mut doing = turn.activity(self.now);
+            let mut doing = turn.activity(self.now, width);
             let more = doing.len().saturating_sub(ACTIVITIES_MAX);
             doing.truncate(ACTIVITIES_MAX);
             lines.extend(doing.iter().map(|line| line.cut(width)));
             if more > 0 {
                 lines.push(Line::of(Tone::Dim, &format!("  and {more} more")));
             }
+        }
+        for command in self.commands.values() {
+            let took = self.now.saturating_sub(command.since);
+            let line = goes_on(&command.typed, took, self.now);
+            // It is the turn that Esc is for, as long as there is one.
+            let escape = self.turn.is_none() && command.by == Ends::Escape;
+            lines.push(if escape { ended_by_escape(&line, width) } else { line.cut(width) });
         }
         let here = |sending: &&Sending| self.agent.as_ref() == Some(&sending.agent);
         for sending in self.sending.values().filter(here).take(SENDING_MAX) {
@@ -75,13 +85,12 @@ impl Core {
         lines.truncate(rows);
         if let Some((_, menu)) = &self.question {
             // What is asked is more important than what goes on.
-            let asked = if self.editor.is_empty() {
-                menu.lines(width, rows, By::Number)
-            } else {
-                let mut asked = menu.lines(width, rows.saturating_sub(1), By::Arrows);
-                asked.push(Line::of(Tone::Dim, "  ↑ ↓ and Enter answer").cut(width));
-                asked
-            };
+            let numbers = self.editor.is_empty() && !self.question_is_young();
+            let by = if numbers { By::Number } else { By::Arrows };
+            let how = self.how_to_answer();
+            let mut asked = menu.lines(width, rows - usize::from(how.is_some()).min(rows), by);
+            let how = how.map(|how| Line::of(Tone::Dim, &format!("  {how}")).cut(width));
+            asked.extend(how);
             lines.truncate(rows.saturating_sub(asked.len()));
             lines.extend(asked);
         }
@@ -152,6 +161,9 @@ impl Core {
         if let Some(hint) = &self.hint {
             return Line::of(Tone::Loud, hint);
         }
+        if let Some(hint) = self.hint_of_question() {
+            return Line::of(Tone::Loud, hint);
+        }
         if self.link == Link::Lost {
             return Line::of(Tone::Bad, "no server · trying again");
         }
@@ -163,49 +175,71 @@ impl Core {
             };
             return Line::of(Tone::Dim, &told);
         };
-        let full = about(summary, Width::Wide);
-        if full.cells() <= width { full } else { about(summary, Width::Narrow(width)) }
+        about(summary, width)
     }
 }
 
-/// How much room the status has.
+/// How much is said of the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Width {
-    Wide,
-    Narrow(usize),
+enum Tokens {
+    InWords,
+    OfBudget,
+    Used,
 }
 
-/// The agent, its model, its tokens, what it may do, and where it works.
-fn about(summary: &AgentSummary, width: Width) -> Line {
+/// The agent, its model, its tokens, what it may do, and where it works, at least by the last name of
+/// that. Where there is little room the budget goes first, then the end of the model's name.
+fn about(summary: &AgentSummary, width: usize) -> Line {
+    let cwd = summary.entry.cwd.to_string();
+    let last = cwd.rfind('/').map_or("", |at| &cwd[at..]);
+    let whole = facts(summary, Tokens::InWords, usize::MAX).with(Tone::Dim, &cwd);
+    if whole.cells() <= width {
+        return whole;
+    }
+    let needed = cells(&cwd).min(cells(last) + 1);
+    let with_cwd = |line: Line| {
+        let room = width.saturating_sub(line.cells());
+        line.with(Tone::Dim, &ending(&cwd, room))
+    };
+    for tokens in [Tokens::OfBudget, Tokens::Used] {
+        let line = facts(summary, tokens, usize::MAX);
+        if line.cells() + needed <= width {
+            return with_cwd(line);
+        }
+    }
+    let rest = facts(summary, Tokens::Used, 0).cells() + needed;
+    let model_max = width.saturating_sub(rest).max(MODEL_CELLS_MIN);
+    with_cwd(facts(summary, Tokens::Used, model_max))
+}
+
+/// All that stands before the directory.
+fn facts(summary: &AgentSummary, tokens: Tokens, model_max: usize) -> Line {
     let entry = &summary.entry;
     let mut line = Line::new();
     if entry.permission_level == Level::Yolo {
         line.push(Tone::Alarm, " YOLO ");
         line.push(Tone::Plain, " ");
     }
-    line.push(Tone::Dim, &format!("{} · {}", entry.agent_id, entry.model));
-    if let Some(tokens) = &summary.tokens {
-        let (total, budget) = (thousands(tokens.total), thousands(tokens.budget));
-        let told = match width {
-            Width::Wide => format!(" · {total} of {budget} tokens"),
-            Width::Narrow(_) => format!(" · {total}/{budget}"),
+    let model = Line::of(Tone::Dim, &entry.model).cut(model_max).text();
+    let model = if model_max == 0 { "" } else { &model };
+    line.push(Tone::Dim, &format!("{} · {model}", entry.agent_id));
+    if let Some(TokenSummary { total, budget }) = &summary.tokens {
+        let (total, budget) = (thousands(*total), thousands(*budget));
+        let told = match tokens {
+            Tokens::InWords => format!(" · {total} of {budget} tokens"),
+            Tokens::OfBudget => format!(" · {total}/{budget}"),
+            Tokens::Used => format!(" · {total}"),
         };
         line.push(Tone::Dim, &told);
     }
-    line.push(
+    line.with(
         Tone::Dim,
         match entry.permission_level {
             Level::Yolo => " · ",
             Level::Trusted => " · trusted · ",
             Level::Sandboxed => " · sandboxed · ",
         },
-    );
-    let cwd = entry.cwd.to_string();
-    let cwd = match width {
-        Width::Wide => cwd,
-        Width::Narrow(width) => ending(&cwd, width.saturating_sub(line.cells())),
-    };
-    line.with(Tone::Dim, &cwd)
+    )
 }
 
 /// The end of a path, which tells more than its beginning.

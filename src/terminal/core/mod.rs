@@ -103,6 +103,8 @@ pub enum Input {
     },
     /// What a command has to say.
     Ran {
+        /// Which command; none for what else failed.
+        number: Option<u64>,
         text: String,
         how: Tone,
     },
@@ -168,7 +170,10 @@ pub enum Effect {
         command: &'static Command,
         words: Vec<String>,
         agent: Option<AgentId>,
+        number: u64,
     },
+    /// Tell a command that runs to stop.
+    Interrupt(u64),
     Refresh(AgentId),
     Complete {
         takes: Takes,
@@ -225,6 +230,8 @@ pub struct Core {
     /// Messages that were typed here and did not begin yet, by number.
     sending: BTreeMap<u64, Sending>,
     next_number: u64,
+    /// Commands that take their time, by number.
+    commands: BTreeMap<u64, Waiting>,
     /// Turns that were asked for here, from the oldest.
     own: VecDeque<RequestId>,
     elsewhere: Elsewhere,
@@ -251,6 +258,21 @@ struct Sending {
     request: Option<RequestId>,
 }
 
+/// A command that takes as long as a model does.
+#[derive(Debug)]
+struct Waiting {
+    typed: String,
+    since: Duration,
+    by: Ends,
+}
+
+/// What ends a command before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Escape,
+    Nothing,
+}
+
 impl Core {
     pub fn new(columns: u16, rows: u16, feed: Feed) -> Self {
         Self {
@@ -270,6 +292,7 @@ impl Core {
             doubted: None,
             sending: BTreeMap::new(),
             next_number: 1,
+            commands: BTreeMap::new(),
             own: VecDeque::new(),
             elsewhere: Elsewhere::default(),
             asked: VecDeque::new(),
@@ -299,6 +322,8 @@ impl Core {
             Input::Paste(text) => {
                 (self.leaving, self.typed) = (None, self.now);
                 self.hint = None;
+                self.forget_passing();
+                self.question.iter_mut().for_each(|(_, menu)| menu.choose_none());
                 self.candidates.clear();
                 // Most terminals paste a line's end as Enter would type it.
                 self.editor.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
@@ -340,7 +365,10 @@ impl Core {
             }
             Input::NotSent { number, error } => self.not_sent(number, &error),
             Input::NotConfirmed { confirm_id, error } => self.not_confirmed(&confirm_id, &error),
-            Input::Ran { text, how } => self.told(how, &text),
+            Input::Ran { number, text, how } => {
+                number.and_then(|number| self.commands.remove(&number));
+                self.told(how, &text);
+            }
             Input::Refreshed(summary) => self.refreshed(*summary),
             Input::Candidates { before, from, found } => self.candidates(&before, from, found),
             Input::Stop => self.quit(),
@@ -355,7 +383,8 @@ impl Core {
 
     /// Whether what is shown changes with time alone.
     pub fn is_moving(&self) -> bool {
-        self.activity().is_some() || self.leaving.is_some()
+        let goes_on = self.activity().is_some() || !self.commands.is_empty();
+        goes_on || self.leaving.is_some() || self.question_is_young()
     }
 
     /// The turn that goes on, as far as anybody can know.

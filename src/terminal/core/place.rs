@@ -5,6 +5,7 @@ use super::turn::Turn;
 use super::{Attach, Attached, Core, Effect, Link};
 use crate::event::Seq;
 use crate::id::AgentId;
+use crate::terminal::line::Tone;
 
 /// An agent that was followed, and how far.
 #[derive(Clone, Debug)]
@@ -63,7 +64,11 @@ impl Core {
         self.sending.retain(|_, sending| !looked || sending.agent != attached.agent);
         self.show_earlier(&attached);
         if let Some(summary) = attached.summary {
-            self.turn = Turn::running(self.width(), &summary.entry, self.now, self.seen);
+            let running = summary.entry.active_request_id.clone();
+            self.turn = running.map(|request| {
+                let since = self.begun(&request);
+                Turn::running(self.width(), request, since, self.seen)
+            });
             self.summary = Some(summary);
         }
         for entry in attached.confirmations {
@@ -73,13 +78,23 @@ impl Core {
     }
 
     pub(super) fn stream_over(&mut self, why: Option<String>) {
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        self.gone(|agent| (Tone::Bad, format!("✗ {agent} is not there any more{why}")));
+    }
+
+    /// The agent was destroyed, which somebody wanted.
+    pub(super) fn destroyed(&mut self) {
+        self.gone(|agent| (Tone::Loud, format!("{agent} is not there any more: destroyed")));
+    }
+
+    fn gone(&mut self, told: impl FnOnce(&AgentId) -> (Tone, String)) {
         let Some(agent) = self.agent.clone() else {
             return;
         };
         self.link = Link::Up;
         self.forget_agent();
-        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        self.error(&format!("{agent} is not there any more{why}"));
+        let (tone, told) = told(&agent);
+        self.note(tone, &told);
         self.over();
     }
 

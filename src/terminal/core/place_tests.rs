@@ -13,6 +13,7 @@ fn whoever_does_not_want_a_missing_agent_is_where_they_were() {
         stage.types("/agent nova\n");
         stage.on(Input::NotThere { agent: agent("nova"), restorable: false });
         stage.forget();
+        stage.now += Duration::from_secs(1);
         let key = if leaves == '2' { Key::Char('2') } else { Key::Escape };
         stage.on(Input::Key(key));
         assert_eq!(stage.done, [back_to_scout()]);
@@ -121,24 +122,82 @@ fn calls_are_left_out_only_where_there_are_some() {
     }
 }
 
-#[test]
-fn a_narrow_status_tells_the_level_and_the_end_of_the_directory() {
-    let summary = json!({"agent_id": "scout", "is_temp": false, "created_at": "2026-01-01T00:00:00Z",
+/// An agent that works.
+fn summary() -> serde_json::Value {
+    json!({"agent_id": "scout", "is_temp": false, "created_at": "2026-01-01T00:00:00Z",
         "message_count": 0, "should_shutdown": false, "parent_agent_id": null, "child_count": 0,
         "depth": 0, "model": "demo", "permission_level": "sandboxed", "preset": "sandboxed",
         "cwd": "/home/ann/work/tree", "write_paths": [], "status": "idle",
         "active_request_id": null, "queued": 0, "halted_at_iteration_limit": false,
-        "last_action_at": null, "tokens": {"total": 1096, "budget": 131_072}});
+        "last_action_at": null, "tokens": {"total": 1096, "budget": 131_072}})
+}
+
+fn refreshed(summary: &serde_json::Value) -> Input {
+    Input::Refreshed(Box::new(serde_json::from_value(summary.clone()).unwrap()))
+}
+
+#[test]
+fn a_narrow_status_tells_the_level_and_the_end_of_the_directory() {
     for (columns, told) in [
         (80, "scout · demo · 1096 of 131k tokens · sandboxed · /home/ann/work/tree"),
         (50, "scout · demo · 1096/131k · sandboxed · …/tree"),
-        (41, "scout · demo · 1096/131k · sandboxed · …"),
-        (20, "scout · demo · 109…"),
+        (41, "scout · demo · 1096 · sandboxed · …/tree"),
+        (40, "scout · de… · 1096 · sandboxed · …/tree"),
+        (35, "scout · d… · 1096 · sandboxed · …e"),
+        (20, "scout · d… · 1096 …"),
     ] {
         let mut stage = Stage::with("scout");
         stage.on(Input::Resized { columns, rows: 12 });
-        let summary = serde_json::from_value(summary.clone()).unwrap();
-        stage.on(Input::Refreshed(Box::new(summary)));
+        stage.on(refreshed(&summary()));
         assert_eq!(stage.foot(), format!("scout › \n{told}"));
     }
+    let mut known = summary();
+    known["model"] = json!("default");
+    known["permission_level"] = json!("trusted");
+    known["cwd"] = json!("/home/ann/project");
+    known["tokens"]["total"] = json!(4923);
+    let mut stage = Stage::with("scout");
+    stage.on(Input::Resized { columns: 40, rows: 12 });
+    stage.on(refreshed(&known));
+    assert_eq!(stage.foot(), "scout › \nscout · d… · 4923 · trusted · …/project");
+}
+
+#[test]
+fn a_renamed_agent_has_its_new_name_at_once() {
+    let mut stage = Stage::with("scout");
+    stage.on(refreshed(&summary()));
+    let what = json!({"type": "agent_updated", "parent_agent_id": null, "changed": {},
+        "previous_agent_id": "scout"});
+    let what: What = serde_json::from_value(what).unwrap();
+    let at = "2026-01-01T00:00:00Z".parse().unwrap();
+    stage.on(Input::Event(Box::new(Event::new(&agent("notes"), at, what))));
+    assert!(stage.foot().contains("notes › \nnotes · demo"), "{}", stage.foot());
+}
+
+#[test]
+fn a_turn_that_somebody_comes_back_to_has_gone_on() {
+    let mut stage = Stage::with("scout");
+    stage.on(Input::Surveyed { cursor: 7, waiting: Vec::new() });
+    stage.sends("Count", "r1");
+    stage.started_elsewhere("scout", "r1", None);
+    stage.types("/agent lead\n");
+    stage.on(attached("lead"));
+    stage.now += Duration::from_secs(5);
+    stage.types("/agent scout\n");
+    let mut running = summary();
+    running["status"] = json!("running");
+    running["active_request_id"] = json!("r1");
+    let Input::Attached(mut back) = attached("scout") else { panic!("it is not attached") };
+    back.summary = Some(serde_json::from_value(running).unwrap());
+    stage.on(Input::Attached(back));
+    assert!(stage.foot().contains(" 5.2 s working"), "{}", stage.foot());
+    // What is told late of a turn says how long it had gone on by then.
+    let mut late = Stage::with("scout");
+    late.started("r2", "Count", "rpc");
+    let what = json!({"type": "content_chunk", "text": "One", "offset": 0});
+    let what: What = serde_json::from_value(what).unwrap();
+    let at = "2026-01-01T00:00:09Z".parse().unwrap();
+    let said = Event::new(&agent("scout"), at, what).of(&request("r2"));
+    late.on(Input::Event(Box::new(said)));
+    assert!(late.foot().contains(" 9.0 s working"), "{}", late.foot());
 }

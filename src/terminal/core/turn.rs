@@ -5,11 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::id::{ConfirmId, RequestId};
-use crate::rpc::method::AgentEntry;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::line::{Line, Tone, cells};
 use crate::terminal::markdown::Markdown;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const ESCAPE: &str = " · Esc cancels";
 const PICTURE: Duration = Duration::from_millis(120);
 
 #[derive(Debug)]
@@ -24,8 +24,9 @@ pub struct Turn {
     /// Calls of the batch that are over, those that were denied among them.
     pub over: usize,
     pub doing: Doing,
-    /// When we saw it begin, and when it did.
+    /// When we saw it begin, how long it had gone on by then, and when it began.
     pub since: Duration,
+    pub before: Duration,
     pub at: Option<Timestamp>,
 }
 
@@ -53,7 +54,8 @@ pub enum Doing {
 impl Turn {
     pub fn new(width: usize, request: RequestId, since: Duration, at: Option<Timestamp>) -> Self {
         let (text, tools, asked) = (Markdown::new(width), Vec::new(), Vec::new());
-        Self { request, text, said: 0, tools, asked, over: 0, doing: Doing::Working, since, at }
+        let (said, over, before, doing) = (0, 0, Duration::ZERO, Doing::Working);
+        Self { request, text, said, tools, asked, over, doing, since, before, at }
     }
 
     /// Which call an answer was for, where that is known.
@@ -63,9 +65,16 @@ impl Turn {
     }
 
     /// The one that an agent was in when we came; so much of its text is shown already.
-    pub fn running(width: usize, entry: &AgentEntry, now: Duration, said: usize) -> Option<Self> {
-        let request = entry.active_request_id.clone()?;
-        Some(Self { said, ..Self::new(width, request, now, None) })
+    pub fn running(width: usize, request: RequestId, since: Duration, said: usize) -> Self {
+        Self { said, ..Self::new(width, request, since, None) }
+    }
+
+    /// Something was told of it that happened at a time: by then it had gone on for so long, however late
+    /// it is told.
+    pub fn gone_on_until(&mut self, now: Duration, at: Option<Timestamp>) {
+        let seen = now.saturating_sub(self.since);
+        let took = took(self.at, at).unwrap_or_default();
+        self.before = self.before.max(took.saturating_sub(seen));
     }
 
     /// What of a piece of its text is not shown yet.
@@ -76,26 +85,27 @@ impl Turn {
         fresh
     }
 
-    /// What it does now, a line for each thing.
-    pub fn activity(&self, now: Duration) -> Vec<Line> {
-        let picture = now.as_millis() / PICTURE.as_millis();
-        let picture = usize::try_from(picture).unwrap_or(0) % SPINNER.len();
-        let line = |what: &str, since: Duration| {
-            let took = seconds(now.saturating_sub(since));
-            let line = Line::of(Tone::Loud, SPINNER[picture]).with(Tone::Dim, &format!(" {took} "));
-            line.with(Tone::Dim, what)
-        };
-        if !self.tools.is_empty() {
-            let tools = self.tools.iter();
-            return tools.map(|tool| line(&tool.told(), tool.since)).collect();
+    /// What it does now, a line for each thing, the first of which says how it is ended.
+    pub fn activity(&self, now: Duration, width: usize) -> Vec<Line> {
+        let took = now.saturating_sub(self.since) + self.before;
+        let since = |then: Duration| now.saturating_sub(then);
+        let mut lines: Vec<Line> =
+            self.tools.iter().map(|tool| goes_on(&tool.told(), since(tool.since), now)).collect();
+        if lines.is_empty() {
+            lines.push(match &self.doing {
+                Doing::Working | Doing::Calling(_) if !self.asked.is_empty() => {
+                    goes_on("wants an answer", took, now)
+                }
+                Doing::Working => goes_on("working", took, now),
+                Doing::Thinking(then) => goes_on("thinking", since(*then), now),
+                Doing::Calling(name) => goes_on(&format!("calls {name}"), took, now),
+                Doing::Waiting(why) => goes_on(why, took, now),
+            });
         }
-        let line = match &self.doing {
-            Doing::Working => line("working · Esc cancels", self.since),
-            Doing::Thinking(since) => line("thinking · Esc cancels", *since),
-            Doing::Calling(name) => line(&format!("calls {name}"), self.since),
-            Doing::Waiting(why) => line(why, self.since),
-        };
-        vec![line]
+        if let Some(first) = lines.first_mut() {
+            *first = ended_by_escape(first, width);
+        }
+        lines
     }
 }
 
@@ -105,6 +115,20 @@ impl Running {
         let far = self.far.as_ref().map(|far| format!(" {far} ·")).unwrap_or_default();
         format!("{}{far} {}", self.name, self.params)
     }
+}
+
+/// The same line with how to end what it tells of.
+pub fn ended_by_escape(line: &Line, width: usize) -> Line {
+    line.cut(width.saturating_sub(cells(ESCAPE))).with(Tone::Dim, ESCAPE)
+}
+
+/// Something that has gone on for so long.
+pub fn goes_on(what: &str, took: Duration, now: Duration) -> Line {
+    let picture = now.as_millis() / PICTURE.as_millis();
+    let picture = usize::try_from(picture).unwrap_or(0) % SPINNER.len();
+    let took = seconds(took);
+    let line = Line::of(Tone::Loud, SPINNER[picture]).with(Tone::Dim, &format!(" {took} "));
+    line.with(Tone::Dim, what)
 }
 
 /// How far something is, in words.

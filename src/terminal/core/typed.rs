@@ -1,8 +1,10 @@
 //! What keys do, and what becomes of a line that was typed.
 
-use super::{Attach, Core, Effect, Sending};
+use super::{Attach, Core, Effect, Ends, Sending, Waiting};
 use crate::id::AgentId;
-use crate::terminal::commands::{COMMANDS, Command, Does, Typed, nearest, read};
+use crate::terminal::commands::{
+    COMMANDS, Command, Does, Order, Subject, Typed, is_agent_and_text, nearest, read,
+};
 use crate::terminal::history::is_kept;
 use crate::terminal::key::Key;
 use crate::terminal::line::{Line, Tone};
@@ -14,6 +16,7 @@ impl Core {
         }
         self.leaving = None;
         self.hint = None;
+        self.forget_passing();
         if key == Key::Control('d') && self.editor.is_empty() {
             return self.quit();
         }
@@ -30,10 +33,7 @@ impl Core {
                 self.editor.on(Key::Backspace);
                 self.editor.on(Key::NewLine);
             }
-            // A question that has to be answered is not passed by a habit.
-            Key::Enter if self.question.is_some() => {
-                self.hint = Some("answer with a number, or choose with the arrows".to_owned());
-            }
+            Key::Enter if self.question.is_some() => self.pass_question(),
             Key::Enter => self.enter(),
             Key::Control('j') => self.edit(Key::NewLine),
             key => self.edit(key),
@@ -59,15 +59,15 @@ impl Core {
     }
 
     fn escape(&mut self) {
-        let Some(agent) = self.agent.clone() else {
+        let turn = self.turn.as_ref().map(|turn| turn.request.clone());
+        let waits = |agent: &AgentId| self.sending.values().any(|it| it.agent == *agent);
+        if let Some(agent) = self.agent.clone().filter(|agent| turn.is_some() || waits(agent)) {
+            self.effects.push(Effect::Cancel { agent, request: turn });
             return;
-        };
-        if let Some(turn) = &self.turn {
-            let request = Some(turn.request.clone());
-            self.effects.push(Effect::Cancel { agent, request });
-        } else if self.sending.values().any(|sending| sending.agent == agent) {
-            self.effects.push(Effect::Cancel { agent, request: None });
         }
+        let mut others = self.commands.iter().rev();
+        let other = others.find(|(_, command)| command.by == Ends::Escape);
+        self.effects.extend(other.map(|(number, _)| Effect::Interrupt(*number)));
     }
 
     fn enter(&mut self) {
@@ -127,13 +127,11 @@ impl Core {
 
     fn command(&mut self, command: &'static Command, words: Vec<String>) {
         match command.does {
-            Does::Rpc(_) | Does::Local => {
-                let typed: Vec<&str> = words.iter().map(String::as_str).collect();
-                let echo = format!("/{} {}", command.name, typed.join(" "));
-                self.print(vec![Line::new(), Line::of(Tone::Dim, echo.trim_end()).hanging(2)]);
-                let agent = self.agent.clone();
-                self.effects.push(Effect::Run { command, words, agent });
+            // Its answer is told by its stream.
+            Does::Rpc(Subject::NamedText) if self.is_to_followed(&words) => {
+                self.send(words.into_iter().nth(1).unwrap_or_default());
             }
+            Does::Rpc(_) | Does::Local => self.run(command, words),
             Does::Agent if words.is_empty() => {
                 let list = COMMANDS.iter().find(|command| command.name == "list");
                 self.command(list.expect("there is a command that lists agents"), words);
@@ -152,6 +150,36 @@ impl Core {
             Does::Clear => self.effects.push(Effect::ClearScreen),
             Does::Quit => self.quit(),
         }
+    }
+
+    /// Whether these are the agent that is talked to, and a text for it.
+    fn is_to_followed(&self, words: &[String]) -> bool {
+        let here = |word: &str| self.agent.as_ref().is_some_and(|agent| agent.as_str() == word);
+        is_agent_and_text(words) && words.first().is_some_and(|word| here(word))
+    }
+
+    fn run(&mut self, command: &'static Command, words: Vec<String>) {
+        let echo = format!("/{} {}", command.name, words.join(" ")).trim_end().to_owned();
+        self.print(vec![Line::new(), Line::of(Tone::Dim, &echo).hanging(2)]);
+        let number = self.next_number;
+        self.next_number += 1;
+        if command.order == Order::Beside {
+            // Whoever waits for an answer may not want it any more.
+            let by = match command.does {
+                Does::Rpc(Subject::NamedText) => Ends::Escape,
+                Does::Rpc(Subject::Named | Subject::Agent | Subject::AgentText)
+                | Does::Local
+                | Does::Agent
+                | Does::Whisper
+                | Does::Over
+                | Does::Help
+                | Does::Clear
+                | Does::Quit => Ends::Nothing,
+            };
+            self.commands.insert(number, Waiting { typed: echo, since: self.now, by });
+        }
+        let agent = self.agent.clone();
+        self.effects.push(Effect::Run { command, words, agent, number });
     }
 
     fn with_agent(&mut self, words: &[String], then: impl FnOnce(&mut Self, AgentId)) {
@@ -187,7 +215,7 @@ impl Core {
             return self.unknown(word, nearest(word));
         }
         if wanted.is_none() {
-            let keys = "Esc cancels the turn · Ctrl-Y asks what waits for a confirmation, Ctrl-O shows \
+            let keys = "Esc cancels the turn, else what /send waits for · Ctrl-Y asks what waits for a confirmation, Ctrl-O shows \
                 all of it · Ctrl-C twice or Ctrl-D leaves · Alt-Enter or \\ Enter: a new line · Tab \
                 completes · Up and Down: what was typed before, but for what begins with a space · \
                 //text: a message that begins with a slash";

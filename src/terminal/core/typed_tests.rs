@@ -95,3 +95,42 @@ fn what_is_completed_in_a_command_is_one_word() {
         assert_eq!(stage.core.editor.text(), expected);
     }
 }
+
+#[test]
+fn what_is_sent_to_the_followed_agent_is_a_message_as_any_other() {
+    let mut stage = Stage::with("scout");
+    stage.types("/send scout Hello,  \"you\"\n");
+    let content = "Hello,  \"you\"".to_owned();
+    assert_eq!(stage.done, [Effect::Send { agent: agent("scout"), content, number: 1 }]);
+    assert_eq!(stage.printed, Vec::<String>::new());
+    stage.forget();
+    stage.types("/send scout --help\n");
+    assert!(matches!(stage.done[..], [Effect::Run { .. }]), "{:?}", stage.done);
+}
+
+#[test]
+fn what_is_sent_elsewhere_goes_on_until_escape() {
+    let mut stage = Stage::with("scout");
+    stage.types("/send carl count\n");
+    let [Effect::Run { number, .. }] = stage.done[..] else { panic!("{:?}", stage.done) };
+    stage.now += Duration::from_secs(3);
+    stage.on(Input::Tick);
+    let foot = stage.foot();
+    assert!(stage.core.is_moving(), "{foot}");
+    assert!(foot.contains(" 3.0 s /send carl count · Esc cancels\nscout › "), "{foot}");
+    stage.forget();
+    // The turn that is seen comes first.
+    stage.sends("Hello", "r1");
+    assert_eq!(stage.foot().matches("Esc cancels").count(), 1, "{}", stage.foot());
+    stage.on(Input::Key(Key::Escape));
+    let cancel = Effect::Cancel { agent: agent("scout"), request: Some(request("r1")) };
+    assert_eq!(stage.done, [cancel]);
+    stage.ended("r1", "turn_cancelled");
+    stage.forget();
+    stage.on(Input::Key(Key::Escape));
+    assert_eq!(stage.done, [Effect::Interrupt(number)]);
+    let text = "✗ cancelled".to_owned();
+    stage.on(Input::Ran { number: Some(number), text, how: Tone::Bad });
+    assert_eq!(stage.foot(), "scout › \nscout");
+    assert!(!stage.core.is_moving());
+}
