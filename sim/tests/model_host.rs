@@ -259,24 +259,22 @@ async fn the_observer_sees_who_was_shown_what_and_who_answered() {
         ask(&models, agent, content).await;
     }
     let asked = std::mem::take(&mut *running.notes.0.lock().expect("no test panics here"));
-    let digests: Vec<u64> = asked.iter().map(|asked| asked.shown.digest).collect();
+    let digests: Vec<u64> = asked.iter().map(|asked| asked.shown().digest).collect();
     assert_eq!(digests[0], digests[1], "the same messages have the same hash");
     assert_ne!(digests[0], digests[2], "other messages have another");
-    let expected = |number, agent: &str, last: &str, answered| Asked {
-        number,
-        agent: agent.to_owned(),
-        model: "alias".to_owned(),
-        shown: Shown {
-            messages: 2,
-            last: last.to_owned(),
-            digest: asked[usize::try_from(number).expect("it is small") - 1].shown.digest,
-        },
-        answered,
+    let told = |asked: &Asked| {
+        let Asked { number, agent, model, answered, .. } = asked.clone();
+        (number, agent, model, asked.shown(), answered)
+    };
+    let expected = |number: u64, agent: &str, last: &str, answered| {
+        let digest = digests[usize::try_from(number).expect("it is small") - 1];
+        let shown = Shown { messages: 2, last: last.to_owned(), digest };
+        (number, agent.to_owned(), "alias".to_owned(), shown, answered)
     };
     let limited = Fault { status: Some(429), ..Fault::default() };
     let shortened = format!("{}man…", "many words ".repeat(7));
     assert_eq!(
-        asked,
+        asked.iter().map(told).collect::<Vec<_>>(),
         [
             expected(1, "boss", "hi", Answered::Entry { number: 1, fault: Some(limited) }),
             expected(2, "boss", "hi", Answered::Entry { number: 2, fault: None }),
@@ -342,7 +340,7 @@ async fn a_script_answers_in_the_wire_it_is_asked_in() {
     assert!(unmatched.starts_with("HTTP/1.1 500 "), "{unmatched}");
     assert!(unmatched.contains("\"type\":\"api_error\""), "{unmatched}");
     let asked = running.notes.0.lock().expect("no test panics here").clone();
-    let shown = |asked: &Asked| (asked.shown.messages, asked.shown.last.clone());
+    let shown = |asked: &Asked| (asked.shown().messages, asked.shown().last);
     let shown: Vec<_> = asked.iter().map(shown).collect();
     assert_eq!(shown, vec![(1, "hi".to_owned()); 3]);
 }
