@@ -26,7 +26,7 @@ use super::outcome::{CancelReason, Failure, Outcome};
 use super::preamble::Preamble;
 use super::renaming::{RenameReply, Renaming};
 use super::requests::{AcceptReply, Known, Requests, State};
-use super::retirement::Retirement;
+use super::retirement::{RetireReply, Retirement};
 use super::shown::Shown;
 use super::spending::LateCosts;
 use super::tokens::Encoding;
@@ -61,7 +61,7 @@ pub enum Ask {
     Confirmations(oneshot::Sender<Vec<Pending>>),
     Rename(Renaming, RenameReply),
     Shutdown(oneshot::Sender<()>),
-    Retire(Retire, oneshot::Sender<()>),
+    Retire(Retire, RetireReply),
     /// Takes a retirement back.
     Resume(oneshot::Sender<()>),
 }

@@ -24,7 +24,7 @@ impl Agent {
             }
             Err(error) => {
                 tracing::warn!(agent = %self.id, %error, "cannot write down what happened");
-                self.on_lost(entries);
+                self.on_lost(entries, error);
             }
         }
     }
@@ -112,7 +112,7 @@ impl Agent {
     }
 
     /// Nothing of these is on disk. What was new is refused; what had happened is owed.
-    fn on_lost(&mut self, entries: Vec<Entry>) {
+    fn on_lost(&mut self, entries: Vec<Entry>, error: StoreError) {
         let is_new = |entry: &&Entry| matches!(entry.then, Then::Accept);
         let refused: Vec<RequestId> =
             entries.iter().filter(is_new).filter_map(|entry| entry.request.clone()).collect();
@@ -164,7 +164,7 @@ impl Agent {
             };
         }
         owed.retain(|entry| !entry.writes.is_empty());
-        self.outbox.owe(owed);
+        self.outbox.owe(owed, error);
         for id in &answers_lost {
             self.on_answer_lost(id);
         }

@@ -428,10 +428,11 @@ impl AgentHandle {
         self.ask(Ask::Shutdown).await
     }
 
-    /// Tells the agent to take no more work, and waits until nothing of it runs.
-    pub async fn retire(&self, how: Retire) {
+    /// Tells the agent to take no more work, and waits until nothing of it runs. Says why something that
+    /// it did could not be written, where that is so.
+    pub async fn retire(&self, how: Retire) -> Result<(), StoreError> {
         // An agent that is gone already has nothing running.
-        let _ = self.ask(|reply| Ask::Retire(how, reply)).await;
+        self.ask(|reply| Ask::Retire(how, reply)).await.unwrap_or(Ok(()))
     }
 
     /// Takes back that the agent was told to take no more work.

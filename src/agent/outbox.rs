@@ -92,6 +92,8 @@ pub struct Outbox {
     waiting: VecDeque<Entry>,
     under_way: Option<UnderWay>,
     retry_at: Option<Instant>,
+    /// Why the last commit of what is owed failed.
+    owed_because: Option<StoreError>,
 }
 
 struct UnderWay {
@@ -101,7 +103,13 @@ struct UnderWay {
 
 impl Outbox {
     pub fn new(store: Store) -> Self {
-        Self { store, waiting: VecDeque::new(), under_way: None, retry_at: None }
+        Self {
+            store,
+            waiting: VecDeque::new(),
+            under_way: None,
+            retry_at: None,
+            owed_because: None,
+        }
     }
 
     pub fn push(&mut self, entry: Entry) {
@@ -137,10 +145,11 @@ impl Outbox {
     }
 
     /// Puts what could not be written before everything that waits, and tries again in a while.
-    pub fn owe(&mut self, entries: Vec<Entry>) {
+    pub fn owe(&mut self, entries: Vec<Entry>, because: StoreError) {
         if entries.is_empty() {
             return;
         }
+        self.owed_because = Some(because);
         for entry in entries.into_iter().rev() {
             self.waiting.push_front(entry);
         }
@@ -188,6 +197,11 @@ impl Outbox {
     /// Whether nothing is under way, and what waits only waits for the disk to recover.
     pub fn is_settled(&self) -> bool {
         self.under_way.is_none() && (self.waiting.is_empty() || self.retry_at.is_some())
+    }
+
+    /// Why what waits could not be written, where it only waits for the disk to recover.
+    pub fn owes(&self) -> Option<&StoreError> {
+        self.retry_at.and(self.owed_because.as_ref())
     }
 
     pub fn retry_at(&self) -> Option<Instant> {

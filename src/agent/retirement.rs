@@ -9,16 +9,20 @@ use super::handle::{CompactError, Retire};
 use super::outcome::CancelReason;
 use super::turn::{Input, Stop};
 use crate::limits::DESTROY_WAIT_MAX;
+use crate::store::StoreError;
+
+/// Says why something that the agent did is not on record, where it is not.
+pub(super) type RetireReply = oneshot::Sender<Result<(), StoreError>>;
 
 #[derive(Default)]
 pub(super) struct Retirement {
     leave: bool,
     /// Told once nothing runs any more and everything is written that can be.
-    waiting: Vec<oneshot::Sender<()>>,
+    waiting: Vec<RetireReply>,
 }
 
 impl Agent {
-    pub(super) fn on_retire(&mut self, how: Retire, reply: oneshot::Sender<()>) {
+    pub(super) fn on_retire(&mut self, how: Retire, reply: RetireReply) {
         let (reason, cancel_turn, leave) = match how {
             Retire::FinishTurn(reason) => (reason, false, false),
             Retire::CancelTurn(reason) => (reason, true, false),
@@ -60,8 +64,9 @@ impl Agent {
                 self.account.charge(rest);
             }
         }
+        let on_record = self.outbox.owes().map_or(Ok(()), |error| Err(error.clone()));
         for reply in waiting {
-            let _ = reply.send(());
+            let _ = reply.send(on_record.clone());
         }
         leave
     }

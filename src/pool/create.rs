@@ -262,7 +262,7 @@ impl Pool {
             return Ok(agent);
         }
         // Its parent was destroyed in that moment, and it goes too.
-        agent.retire(Retire::Leave).await;
+        let _ = agent.retire(Retire::Leave).await;
         let gone = Write::Event(self.event(&id, What::AgentDestroyed { parent_agent_id: None }));
         let undone = self.shared.store.commit(vec![Write::AgentDestroyed { number }, gone]).await;
         self.forget(number);

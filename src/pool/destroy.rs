@@ -54,12 +54,20 @@ impl Pool {
         more: Vec<Write>,
     ) -> Result<Vec<AgentId>, StoreError> {
         let agents = || leaving.iter().filter_map(|leaving| leaving.agent.as_ref());
+        let mut ended = Ok(());
         for agent in agents() {
-            agent.retire(Retire::CancelTurn(CancelReason::Destroyed)).await;
+            ended = ended.and(end_work(agent).await);
         }
-        let mut writes = self.destruction(&leaving);
-        writes.extend(more);
-        if let Err(error) = self.shared.store.commit(writes).await {
+        let written = match ended {
+            Ok(()) => {
+                let mut writes = self.destruction(&leaving);
+                writes.extend(more);
+                self.shared.store.commit(writes).await
+            }
+            // Its turns would never be told to have ended.
+            Err(error) => Err(error),
+        };
+        if let Err(error) = written {
             for agent in agents() {
                 agent.resume().await;
             }
@@ -70,7 +78,8 @@ impl Pool {
             return Err(error);
         }
         for agent in agents() {
-            agent.retire(Retire::Leave).await;
+            // All that it did is on record.
+            let _ = agent.retire(Retire::Leave).await;
         }
         {
             let mut registry = self.registry();
@@ -95,5 +104,15 @@ impl Pool {
             [spent, Some(destroyed), Some(Write::Event(self.event(id, what)))].into_iter().flatten()
         });
         writes.collect()
+    }
+}
+
+/// Ends what an agent runs. Says why that cannot be written, where it cannot.
+async fn end_work(agent: &AgentHandle) -> Result<(), StoreError> {
+    let how = Retire::CancelTurn(CancelReason::Destroyed);
+    match agent.retire(how).await {
+        Ok(()) => Ok(()),
+        // It may be the end itself that failed, which was tried once.
+        Err(_) => agent.retire(how).await,
     }
 }
