@@ -9,9 +9,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::account::Account;
+use super::alarm::Alarm;
 use super::changes::Compacting;
 use super::confirmations::{ConfirmReply, Confirmations, Pending};
 use super::confirming::Decided;
@@ -79,6 +80,7 @@ pub struct Agent {
     /// Where its tools work, and what they remember.
     pub(super) workplace: Arc<Workplace>,
     inbox: mpsc::Receiver<Ask>,
+    alarm: Alarm,
     pub(super) conversation: Conversation,
     /// How many messages are on disk.
     pub(super) messages_durable: usize,
@@ -163,6 +165,7 @@ impl Agent {
             id,
             shared,
             inbox,
+            alarm: Alarm::default(),
             messages_durable: conversation.len(),
             messages_settled: conversation.len(),
             conversation,
@@ -209,7 +212,7 @@ impl Agent {
                 }
                 summary = Compacting::ended(&mut self.compacting) => self.on_summed_up(summary),
                 tokens = self.late.counted() => self.on_summary_charged(tokens),
-                () = at(deadline) => self.on_deadline(),
+                () = self.alarm.at(deadline) => self.on_deadline(),
             }
             self.start_next();
             self.outbox.flush();
@@ -485,13 +488,6 @@ impl Agent {
 async fn next_report(running: &mut Option<Running>) -> Report {
     match running {
         Some(running) => running.work.recv().await.expect("the turn itself holds a sender"),
-        None => std::future::pending().await,
-    }
-}
-
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

@@ -3,6 +3,7 @@
 
 mod account;
 mod actor;
+mod alarm; // for what is due next
 mod batch; // the tool calls of one answer
 mod changes;
 mod commit;
