@@ -65,7 +65,7 @@ impl Scripted {
         let (answered, reply, after) = match taken {
             Some((number, entry)) => {
                 let reply = Reply::new(&entry, &question);
-                (Answered::Entry { number, fault: entry.fault }, reply, entry.after)
+                (Answered::Entry { number, fault: entry.fault.clone() }, reply, entry.after.clone())
             }
             None => (Answered::Unmatched, Reply::unmatched(&question), None),
         };

@@ -1,6 +1,8 @@
 //! Which entry of a script answers which request.
 //! Pure: it never waits, and what an entry says is not its business.
 
+use std::sync::Arc;
+
 use regex::Regex;
 
 use super::{Entry, Fault, Times};
@@ -13,7 +15,7 @@ pub struct Script {
 
 #[derive(Clone, Debug)]
 struct Waiting {
-    entry: Entry,
+    entry: Arc<Entry>,
     when: Option<Regex>,
     left: Times,
 }
@@ -49,7 +51,12 @@ impl Script {
     }
 
     /// Uses up the first entry that matches and is left, and returns it with its number, from 1.
-    pub fn take(&mut self, agent: &str, model: &str, last_message: &str) -> Option<(usize, Entry)> {
+    pub fn take(
+        &mut self,
+        agent: &str,
+        model: &str,
+        last_message: &str,
+    ) -> Option<(usize, Arc<Entry>)> {
         let fits = |waiting: &Waiting| {
             waiting.left != Times::Exactly(0) && waiting.matches(agent, model, last_message)
         };
@@ -59,7 +66,7 @@ impl Script {
             Times::Exactly(left) => Times::Exactly(left - 1),
             Times::Always => Times::Always,
         };
-        Some((index + 1, waiting.entry.clone()))
+        Some((index + 1, Arc::clone(&waiting.entry)))
     }
 
     /// Whether any entry closes a connection instead of an answer.
@@ -86,7 +93,7 @@ impl Waiting {
         }
         let when = entry.when.as_deref().map(Regex::new).transpose();
         let when = when.map_err(|error| EntryProblem::When { message: reason(&error) })?;
-        Ok(Self { left: entry.times, when, entry })
+        Ok(Self { left: entry.times, when, entry: Arc::new(entry) })
     }
 
     fn matches(&self, agent: &str, model: &str, last_message: &str) -> bool {
@@ -146,7 +153,7 @@ mod tests {
         assert_eq!(taken(&mut script, "w1", ""), Some(3));
         assert_eq!(taken(&mut script, "w1", ""), None);
         assert_eq!(script.left_over(), [(1, 1), (4, 1)]);
-        assert_eq!(script.take("boss", "m", ""), Some((1, of_agent("boss", "1"))));
+        assert_eq!(script.take("boss", "m", ""), Some((1, of_agent("boss", "1").into())));
         assert_eq!(taken(&mut script, "boss", ""), Some(4));
         assert_eq!(script.left_over(), []);
     }
