@@ -2,12 +2,13 @@
 //! It tells failures apart and never repeats anything; `remote` does.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::{HeaderMap, Request, header};
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::ModelEvent;
 use super::ear::{Ear, Hearing};
@@ -20,7 +21,7 @@ use super::wire::{Answer, AnswerError, Progress, Wire};
 use crate::id::AgentId;
 use crate::limits::{BODY_REST_BYTES_MAX, BODY_REST_MAX, ERROR_BODY_BYTES_MAX, SSE_LINE_BYTES_MAX};
 use crate::reach::redirect;
-use crate::sse::SseParser;
+use crate::sse::{Record, SseParser};
 use crate::world::{Http, HttpBody, HttpError, HttpResponse};
 
 /// Dropping it closes the connection.
@@ -57,15 +58,25 @@ impl Heard {
 }
 
 enum Phase {
-    Unsent(Request<Bytes>),
-    Reading(Reading),
+    Unsent(Box<Request<Bytes>>),
+    Reading(Box<Reading>),
     Ended,
 }
 
 struct Reading {
     body: HttpBody,
+    /// Goes off where nothing comes for too long. It is moved on with every piece, not made anew.
+    silence: Pin<Box<Sleep>>,
     parser: SseParser,
+    /// What came last; kept for its room.
+    records: Vec<Record>,
     answer: Box<dyn Answer>,
+}
+
+/// What a wait for more of an answer came to.
+enum Came {
+    Piece(Option<Result<Bytes, HttpError>>),
+    Nothing,
 }
 
 impl Attempt {
@@ -76,7 +87,7 @@ impl Attempt {
         (tap, heard): (Option<Tap>, Option<Heard>),
         request: Request<Bytes>,
     ) -> Self {
-        let phase = Phase::Unsent(request);
+        let phase = Phase::Unsent(Box::new(request));
         Self { http, endpoint, wire, tap, heard, phase, ready: VecDeque::new(), failure: None }
     }
 
@@ -97,7 +108,7 @@ impl Attempt {
                 return Some(Err(failure));
             }
             let next_phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
-                Phase::Unsent(request) => self.ask(request).await,
+                Phase::Unsent(request) => self.ask(*request).await,
                 Phase::Reading(reading) => self.read(reading).await,
                 Phase::Ended => {
                     self.tell(|hearing| hearing.ended());
@@ -140,11 +151,13 @@ impl Attempt {
             return Err(failures.no_stream(explanation.as_ref()));
         }
         self.tell(|hearing| hearing.opened());
-        Ok(Phase::Reading(Reading {
+        Ok(Phase::Reading(Box::new(Reading {
             body: response.body,
+            silence: Box::pin(sleep(endpoint.idle_timeout)),
             parser: SseParser::new(SSE_LINE_BYTES_MAX),
+            records: Vec::new(),
             answer: self.wire.answer(),
-        }))
+        })))
     }
 
     /// Sends the request to where it is answered.
@@ -172,26 +185,32 @@ impl Attempt {
     }
 
     /// Takes the next bytes of the answer.
-    async fn read(&mut self, mut reading: Reading) -> Result<Phase, Broke> {
+    async fn read(&mut self, mut reading: Box<Reading>) -> Result<Phase, Broke> {
         let idle_timeout = self.endpoint.idle_timeout;
         let failures = &self.endpoint.failures;
         let so_far = forwarded(reading.answer.as_ref());
-        let bytes = match timeout(idle_timeout, next_bytes(&mut reading.body)).await {
-            Ok(Some(Ok(bytes))) => bytes,
+        reading.silence.as_mut().reset(Instant::now() + idle_timeout);
+        let came = tokio::select! {
+            biased;
+            piece = next_bytes(&mut reading.body) => Came::Piece(piece),
+            () = &mut reading.silence => Came::Nothing,
+        };
+        let bytes = match came {
+            Came::Piece(Some(Ok(bytes))) => bytes,
             // Only the closing record is missing, which some servers never send.
-            Ok(None | Some(Err(_))) | Err(_) if reading.answer.is_whole() => {
+            Came::Piece(None | Some(Err(_))) | Came::Nothing if reading.answer.is_whole() => {
                 return self.finish(reading.answer.as_ref());
             }
-            Ok(Some(Err(error))) => return Err(failures.transport(&error, so_far)),
-            Ok(None) => return self.finish(reading.answer.as_ref()),
-            Err(_) => return Err(failures.stalled(idle_timeout, so_far)),
+            Came::Piece(Some(Err(error))) => return Err(failures.transport(&error, so_far)),
+            Came::Piece(None) => return self.finish(reading.answer.as_ref()),
+            Came::Nothing => return Err(failures.stalled(idle_timeout, so_far)),
         };
-        let mut records = Vec::new();
-        let parsed = reading.parser.push(&bytes, &mut records);
+        reading.records.clear();
+        let parsed = reading.parser.push(&bytes, &mut reading.records);
         if let Some(tap) = &mut self.tap {
-            tap.records(&records);
+            tap.records(&reading.records);
         }
-        for record in &records {
+        for record in &reading.records {
             match reading.answer.on_record(record, &mut self.ready) {
                 Ok(Progress::More) => {}
                 Ok(Progress::Done) => {

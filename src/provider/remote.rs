@@ -57,14 +57,15 @@ impl Remote {
 impl Provider for Remote {
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let sent = self.endpoint.request(&request, self.wire.body(&request));
-        let exchange = Exchange {
+        // A stream that is unfolded moves its state with every event.
+        let exchange = Box::new(Exchange {
             attempt: Some(self.attempt(&request, sent.clone())),
             remote: self.clone(),
             request,
             sent,
             attempts: 1,
             wait: None,
-        };
+        });
         let events = stream::unfold(exchange, |mut exchange| async move {
             let item = exchange.next().await?;
             Some((item, exchange))
