@@ -11,12 +11,9 @@ use rusqlite::{CachedStatement, Connection, Params, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::Fault;
+use super::files::Log;
 use super::{Sync, schema};
 use crate::limits::{STORE_CACHE_KIB, STORE_LOG_PAGES, STORE_STATEMENTS_KEPT};
-
-/// The format of write-ahead logs: <https://sqlite.org/fileformat2.html#walformat>.
-const LOG_HEADER_BYTES: u64 = 32;
-const LOG_FRAME_HEADER_BYTES: u64 = 24;
 
 pub(super) struct Database {
     pub(super) connection: Connection,
@@ -88,17 +85,11 @@ impl Database {
         })
     }
 
-    /// How much of the write-ahead log is needed for what is committed now. A batch that follows is
-    /// written after it, or over the log's beginning if nothing of it is needed.
-    pub(super) fn log_bytes(&self) -> rusqlite::Result<u64> {
-        let row = |row: &Row<'_>| Ok((number(row, 1)?, number(row, 2)?));
-        let (frames, copied) =
-            self.connection.prepare_cached("PRAGMA wal_checkpoint(NOOP)")?.query_row((), row)?;
-        assert!(copied <= frames, "only what is in the log is copied from it");
-        if copied == frames {
-            return Ok(0);
-        }
-        Ok(LOG_HEADER_BYTES + frames * (LOG_FRAME_HEADER_BYTES + self.page_bytes))
+    /// The write-ahead log, as far as it counts. To be asked of a connection that has written nothing.
+    pub(super) fn log(&self) -> rusqlite::Result<Log> {
+        let frames = |row: &Row<'_>| number(row, 1);
+        let frames = self.connection.query_row("PRAGMA wal_checkpoint(NOOP)", (), frames)?;
+        Ok(Log { frames, page_bytes: self.page_bytes })
     }
 
     /// Copies all of the log into the database and removes it.

@@ -1,5 +1,5 @@
 //! The database's files, besides what SQLite does to them: made for their owner alone, synced where a
-//! killed server was not able to, set aside when damaged, and the log cut back to a length. Never reads a
+//! killed server was not able to, set aside when damaged, and the log cut back by a batch. Never reads a
 //! page.
 
 use std::ffi::{OsStr, OsString};
@@ -22,6 +22,27 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// The log, the journal that there is while a database is made, and the database itself, in the
 /// order in which they are set aside: a new database must never meet the log of the old one.
 const ENDINGS: [&str; 3] = ["-wal", "-journal", ""];
+
+/// The format of write-ahead logs: <https://sqlite.org/fileformat2.html#walformat>.
+const LOG_HEADER_BYTES: u64 = 32;
+const LOG_FRAME_HEADER_BYTES: u64 = 24;
+/// Where the header of a frame has how many pages there are after a commit: four bytes, which are zero
+/// in all frames of a batch but its last.
+const PAGES_AT: u64 = 4;
+
+/// A write-ahead log: how many frames of it count, and how long the page of each is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Log {
+    pub(super) frames: u64,
+    pub(super) page_bytes: u64,
+}
+
+impl Log {
+    /// Where it ends after so many of its frames.
+    fn end_of(self, frames: u64) -> u64 {
+        LOG_HEADER_BYTES + frames * (LOG_FRAME_HEADER_BYTES + self.page_bytes)
+    }
+}
 
 /// The directory a database is in, and its name there.
 pub(super) struct Files {
@@ -124,15 +145,24 @@ impl Files {
         Ok(entries.iter().any(|entry| entry.name.to_string_lossy().starts_with(&stem)))
     }
 
-    /// Cuts the write-ahead log back to its first `bytes`, durably. No connection may be open.
-    pub(super) fn cut_log(&self, bytes: u64) -> io::Result<()> {
-        let log = with_ending(&self.name, "-wal");
-        let log = self.dir.open(Path::new(&log), Access::Write)?;
-        if log.stat()?.len < bytes {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    /// Cuts the last batch off the log, durably. No connection may be open.
+    pub(super) fn cut_last_batch(&self, log: Log) -> io::Result<()> {
+        let name = with_ending(&self.name, "-wal");
+        let file = self.dir.open(Path::new(&name), Access::Write)?;
+        let mut kept = log.frames.checked_sub(1).ok_or(io::ErrorKind::UnexpectedEof)?;
+        while kept > 0 {
+            let mut pages = [0; 4];
+            let read = file.read_at(&mut pages, log.end_of(kept - 1) + PAGES_AT)?;
+            if read < pages.len() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if pages != [0; 4] {
+                break;
+            }
+            kept -= 1;
         }
-        log.set_len(bytes)?;
-        log.sync()
+        file.set_len(if kept == 0 { 0 } else { log.end_of(kept) })?;
+        file.sync()
     }
 }
 

@@ -30,8 +30,6 @@ pub(super) struct Ledger {
     database: Option<Database>,
     /// As of the last commit that succeeded.
     counters: Counters,
-    /// How long the log was before the last batch that was tried.
-    log_bytes: u64,
     journal: Journal,
     /// None until the first transaction, and after one that failed.
     known: Option<Known>,
@@ -90,7 +88,6 @@ impl Ledger {
             sync: options.sync,
             days: options.kept.days,
             database: Some(database),
-            log_bytes: 0,
             journal: Journal::new(options.kept.per_agent),
             known: None,
         };
@@ -194,7 +191,6 @@ impl Ledger {
         work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<(T, Vec<Committed>, Counters)> {
         let database = self.database.as_mut().expect("it was just made ready");
-        self.log_bytes = database.log_bytes()?;
         let statements = Statements::new(&database.connection);
         // Whatever fails takes it along.
         let known = match self.known.take() {
@@ -237,8 +233,9 @@ impl Ledger {
             let mut database = self.connect()?;
             let expected = self.counters.batch;
             if database.counters()?.batch == expected + 1 {
+                let log = database.log()?;
                 drop(database);
-                Files::of(&*self.world.fs, &self.path)?.cut_log(self.log_bytes)?;
+                Files::of(&*self.world.fs, &self.path)?.cut_last_batch(log)?;
                 database = self.connect()?;
             }
             let found = database.counters()?;
