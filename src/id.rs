@@ -6,14 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::limits::{AGENT_ID_CHARS_MAX, CONFIRM_ID_HEX, REQUEST_ID_CHARS_MAX};
 
 /// The name of an agent: at most 63 characters of `[A-Za-z0-9._-]` after an optional leading dot,
 /// starting with a letter or digit, without `..`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "String")]
 pub struct AgentId(Arc<str>);
 
@@ -62,8 +62,7 @@ impl AgentId {
 }
 
 /// The name of one turn of one agent, chosen by the caller or drawn by the server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "String")]
 pub struct RequestId(Arc<str>);
 
@@ -82,8 +81,7 @@ impl RequestId {
 }
 
 /// The name of one confirmation, drawn by the server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
 #[schemars(with = "String")]
 pub struct ConfirmId(Arc<str>);
 
@@ -105,6 +103,21 @@ fn shorten(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
+/// A text that is parsed where it stands.
+struct Text<T>(fn(&str) -> Result<T, IdError>);
+
+impl<T> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(E::custom)
+    }
+}
+
 macro_rules! text_id {
     ($name:ident) => {
         impl fmt::Display for $name {
@@ -113,11 +126,9 @@ macro_rules! text_id {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-
-            fn try_from(text: String) -> Result<Self, IdError> {
-                Self::parse(&text)
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Text(Self::parse))
             }
         }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -106,14 +106,17 @@ impl SseParser {
             let event = self.event.take();
             return Ok(self.data.take().map(|data| Record { event, data }));
         }
-        // Decoded a line at a time; broken characters are replaced, as the format says.
-        let line =
-            str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
-        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
+        let (field, value) = match memchr(b':', line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &b""[..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        // Broken characters are replaced, as the format says.
+        let text =
+            || str::from_utf8(value).map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed);
         match field {
-            "data" => self.add_data(value)?,
-            "event" => self.event = (!value.is_empty()).then(|| value.to_owned()),
+            b"data" => self.add_data(&text())?,
+            b"event" => self.event = (!value.is_empty()).then(|| text().into_owned()),
             // Comments have an empty name. `id` and `retry` are for reconnecting: no model offers it,
             // and our own events carry their place in their data.
             _ => {}
