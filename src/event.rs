@@ -1,10 +1,12 @@
 //! The one event type: what is kept, streamed and written into transcripts are views of it.
 //! Durable events have a `seq` once they are committed; live ones are never kept. Pure.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
+use jiff::tz::Offset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::choice::Choice;
 use crate::code::ErrorObject;
 use crate::id::{AgentId, ConfirmId, RequestId};
+use crate::json::Object;
 use crate::limits::{
     CONFIRMATION_PARAMS_BYTES_MAX, CONFIRMATION_TEXT_CHARS_MAX, EVENT_OUTPUT_CHARS_MAX,
     EVENT_PARAMS_CHARS_MAX,
@@ -27,8 +30,9 @@ pub const NO_CONFIRMER: &str = "no_confirmer";
 
 /// Where a text begins, so that it need not grow: most events are shorter.
 const EVENT_BYTES_USUAL: usize = 512;
-/// Of a time in our millennia.
-const ISO_BYTES_USUAL: usize = "2026-01-01T00:00:00.000Z".len();
+/// How most events begin that are told.
+const CHUNK_OPENING: &str = r#"{"type":"content_chunk","#;
+/// Times before the year 0 and after 9999, which are longer.
 static ISO: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -238,9 +242,53 @@ impl Event {
 
     /// One line of JSON.
     pub fn json(&self) -> String {
-        let mut text = Vec::with_capacity(EVENT_BYTES_USUAL);
-        serde_json::to_writer(&mut text, self).expect("events have only string keys");
+        // There is one for every piece of every answer.
+        let text = if let What::ContentChunk { text, offset } = &self.what {
+            Object::build(EVENT_BYTES_USUAL, |event| {
+                event.word("type", self.what.name());
+                event.text("text", text);
+                event.value("offset", offset);
+                self.put_envelope(event);
+            })
+        } else {
+            let mut text = Vec::with_capacity(EVENT_BYTES_USUAL);
+            serde_json::to_writer(&mut text, self).expect("events have only string keys");
+            text
+        };
         String::from_utf8(text).expect("JSON is text")
+    }
+
+    fn put_envelope(&self, event: &mut Object<'_>) {
+        event.value("agent_id", &self.agent_id);
+        event.text("at", &self.at);
+        if let Some(request_id) = &self.request_id {
+            event.text("request_id", request_id.as_str());
+        }
+        if let Some(seq) = self.seq {
+            event.value("seq", &seq);
+        }
+    }
+
+    /// Reads what `json` wrote. It does what deserialising does, in a fifth of the time where it is a
+    /// chunk: what an event is about decides on its members, so the others are gathered before they
+    /// are read.
+    pub fn read(json: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Chunk<'a> {
+            text: String,
+            offset: usize,
+            agent_id: Option<AgentId>,
+            #[serde(borrow)]
+            at: Cow<'a, str>,
+            request_id: Option<RequestId>,
+            seq: Option<Seq>,
+        }
+        if !json.starts_with(CHUNK_OPENING) {
+            return serde_json::from_str(json);
+        }
+        let Chunk { text, offset, agent_id, at, request_id, seq } = serde_json::from_str(json)?;
+        let (what, at) = (What::ContentChunk { text, offset }, at.into());
+        Ok(Self { what, agent_id, at, request_id, seq })
     }
 }
 
@@ -404,9 +452,28 @@ impl Batch {
 
 /// ISO 8601 in UTC, to the millisecond.
 pub fn iso(time: Timestamp) -> Arc<str> {
-    let mut text = String::with_capacity(ISO_BYTES_USUAL);
-    ISO.print_timestamp(&time, &mut text).expect("a text takes whatever is written");
-    text.into()
+    let civil = Offset::UTC.to_datetime(time);
+    let Ok(year) = u16::try_from(civil.year()) else {
+        let mut text = String::new();
+        ISO.print_timestamp(&time, &mut text).expect("a text takes whatever is written");
+        return text.into();
+    };
+    let mut text = *b"0000-00-00T00:00:00.000Z";
+    put(&mut text[..4], year);
+    let parts = [civil.month(), civil.day(), civil.hour(), civil.minute(), civil.second()];
+    for (at, part) in (5..).step_by(3).zip(parts) {
+        put(&mut text[at..at + 2], part.unsigned_abs().into());
+    }
+    put(&mut text[20..23], civil.millisecond().unsigned_abs());
+    str::from_utf8(&text).expect("digits are text").into()
+}
+
+/// Puts a number into the place of the zeros that are there.
+fn put(digits: &mut [u8], mut number: u16) {
+    for digit in digits.iter_mut().rev() {
+        *digit += u8::try_from(number % 10).expect("a digit is small");
+        number /= 10;
+    }
 }
 
 fn params_preview(call: &ToolCall) -> String {
@@ -456,6 +523,36 @@ mod tests {
             stopping.json(),
             r#"{"type":"server_stopping","agent_id":null,"at":"2026-01-01T00:00:00.500Z"}"#
         );
+    }
+
+    #[test]
+    fn a_chunk_is_written_and_read_as_any_event() {
+        let chunk = event(What::ContentChunk { text: "\"ü\u{1}\n".into(), offset: 3 });
+        let whole = Event { agent_id: None, request_id: None, seq: Some(7), ..chunk.clone() };
+        for chunk in [chunk, whole] {
+            let json = chunk.json();
+            assert_eq!(json, serde_json::to_string(&chunk).unwrap());
+            assert!(json.starts_with(CHUNK_OPENING));
+            assert_eq!(Event::read(&json).unwrap(), chunk);
+            assert!(Event::read(&json.replace("offset", "offsets")).is_err());
+        }
+        let queued = event(What::TurnQueued { position: 1 });
+        assert_eq!(Event::read(&queued.json()).unwrap(), queued);
+    }
+
+    #[test]
+    fn times_are_as_the_printer_writes_them() {
+        let printed = |time: Timestamp| {
+            let mut text = String::new();
+            ISO.print_timestamp(&time, &mut text).unwrap();
+            text
+        };
+        let days = (-720_000..=2_930_000_i64).step_by(997);
+        let seconds = days.map(|day| day * 86_400 + day.rem_euclid(86_400));
+        let times = seconds.filter_map(|second| Timestamp::new(second, 7_654_321).ok());
+        for time in times.chain([Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH]) {
+            assert_eq!(*iso(time), *printed(time));
+        }
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub mod choice; // answers to confirmations
 pub mod message; // what a conversation is made of
 pub mod sse; // the format of event streams
 pub mod code; // error numbers
+mod json; // written straight into a buffer
 pub mod id; // names, parsed once
 pub mod causes; // what is wrong, and why
 pub mod reach; // which addresses may be asked

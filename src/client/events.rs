@@ -163,7 +163,7 @@ fn read(record: &Record) -> Reading {
     struct Typed {
         r#type: String,
     }
-    let error = match serde_json::from_str(&record.data) {
+    let error = match Event::read(&record.data) {
         Ok(event) => return Reading::Event(Box::new(event)),
         Err(error) => error,
     };

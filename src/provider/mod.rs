@@ -3,7 +3,7 @@
 
 mod anthropic; // the messages wire
 mod attempt; // one attempt at one request
-mod body; // JSON for wires
+mod body; // how long a request is
 mod defaults; // where the configuration says nothing
 mod demo; // the built-in model
 mod ear; // what is answered, for whoever keeps it

@@ -39,7 +39,7 @@ impl InProcess {
     async fn next(&mut self) -> Result<Event, String> {
         loop {
             if let Some(record) = self.records.pop_front() {
-                return serde_json::from_str(&record.data).map_err(|error| error.to_string());
+                return Event::read(&record.data).map_err(|error| error.to_string());
             }
             let frame = self.subscription.next().await.ok_or("the stream has ended")?;
             let mut records = Vec::new();

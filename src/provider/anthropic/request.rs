@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::json::{List, Object};
 use crate::message::{Message, ToolDefinition};
 use crate::provider::ModelRequest;
-use crate::provider::body::{self, List, Object};
+use crate::provider::body;
 use crate::provider::names::{self, Ids};
 
 /// The least that an older model may be given to think.
@@ -54,7 +55,7 @@ pub(super) fn body(request: &ModelRequest, marks: Marks) -> Vec<u8> {
             newest.mark = Mark::With;
         }
     }
-    body::object(body::room(request), |body| {
+    Object::build(body::room(request), |body| {
         body.text("model", &request.model);
         body.value("max_tokens", &request.output_tokens_max);
         if !system.is_empty() {
@@ -144,17 +145,17 @@ fn put_blocks(list: &mut List<'_>, blocks: &[Block<'_>]) {
 fn put_block(wire: &mut Object<'_>, block: &Block<'_>) {
     match &block.what {
         What::Text { text } => {
-            wire.text("type", "text");
+            wire.word("type", "text");
             wire.text("text", text);
         }
         What::ToolUse { id, name, input } => {
-            wire.text("type", "tool_use");
+            wire.word("type", "tool_use");
             wire.text("id", id);
             wire.text("name", name);
             wire.value("input", input);
         }
         What::ToolResult { tool_use_id, content, is_error } => {
-            wire.text("type", "tool_result");
+            wire.word("type", "tool_result");
             wire.text("tool_use_id", tool_use_id);
             wire.text("content", content);
             if *is_error {
@@ -175,7 +176,7 @@ fn put_tool(wire: &mut Object<'_>, WireTool { tool, mark }: &WireTool<'_>) {
 fn put_mark(wire: &mut Object<'_>, mark: Mark) {
     match mark {
         Mark::Without => {}
-        Mark::With => wire.object("cache_control", |control| control.text("type", "ephemeral")),
+        Mark::With => wire.object("cache_control", |control| control.word("type", "ephemeral")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::chunk::{CallDelta, Choice, Chunk, Delta};
+use super::chunk::{CallDelta, Choice, Chunk, Delta, Object};
 use crate::limits::TOOL_CALLS_PER_MESSAGE_MAX;
 use crate::message::Usage;
 use crate::provider::error_object::ErrorObject;
@@ -54,7 +54,7 @@ impl wire::Answer for Answer {
             return Err(AnswerError::told(data));
         }
         let chunk: Chunk = serde_json::from_str(data).map_err(|_| AnswerError::BadJson)?;
-        if chunk.error.is_some() || chunk.object.as_deref() == Some("error") {
+        if chunk.error.is_some() || chunk.object == Some(Object::Error) {
             return Err(AnswerError::told(data));
         }
         if let Some(usage) = chunk.usage {

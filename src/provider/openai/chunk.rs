@@ -2,7 +2,10 @@
 //! the servers differ in what they leave out.
 //! Pure data: `answer` gives it its meaning.
 
+use std::fmt;
+
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
 use serde_json::Value;
 
 #[derive(Debug, Deserialize)]
@@ -10,8 +13,34 @@ pub(super) struct Chunk {
     pub(super) choices: Option<Vec<Choice>>,
     pub(super) usage: Option<ChunkUsage>,
     pub(super) error: Option<Value>,
-    /// `error` where vLLM puts the fields of an error object right into the chunk.
-    pub(super) object: Option<String>,
+    pub(super) object: Option<Object>,
+}
+
+/// What a chunk calls itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    /// vLLM puts the fields of an error object right into the chunk.
+    Error,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Object {
+    /// It stands in every chunk, and none of them needs a text of its own for it.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Object, E> {
+                Ok(if name == "error" { Object::Error } else { Object::Other })
+            }
+        }
+        deserializer.deserialize_str(Name)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -13,9 +13,10 @@
 //!   find it by themselves;
 //! - no sampling parameters: several models refuse any but their own.
 
+use crate::json::{List, Object};
 use crate::message::{Message, ToolCall, ToolDefinition};
 use crate::provider::ModelRequest;
-use crate::provider::body::{self, List, Object};
+use crate::provider::body;
 use crate::provider::names::{self, Ids};
 
 /// How hard a model thinks that is asked to.
@@ -62,7 +63,7 @@ enum Mark {
 
 /// Returns the request as JSON.
 pub(super) fn body(request: &ModelRequest, dialect: Dialect) -> Vec<u8> {
-    body::object(body::room(request), |body| {
+    Object::build(body::room(request), |body| {
         body.text("model", &request.model);
         body.list("messages", |list| put_messages(list, request, dialect.marks));
         if !request.tools.is_empty() {
@@ -103,7 +104,7 @@ fn put_messages(list: &mut List<'_>, request: &ModelRequest, marks: Marks) {
     };
     if !request.system.is_empty() {
         list.object(|wire| {
-            wire.text("role", "system");
+            wire.word("role", "system");
             put_content(wire, &request.system, first);
         });
     }
@@ -117,12 +118,12 @@ fn put_messages(list: &mut List<'_>, request: &ModelRequest, marks: Marks) {
 fn put_message(wire: &mut Object<'_>, message: &Message, mark: Mark, ids: &mut Ids) {
     match message {
         Message::User { content, meta: _ } => {
-            wire.text("role", "user");
+            wire.word("role", "user");
             put_content(wire, content, mark);
         }
         Message::Assistant { content, tool_calls, meta: _ } => {
             ids.begin();
-            wire.text("role", "assistant");
+            wire.word("role", "assistant");
             if content.is_empty() && !tool_calls.is_empty() {
                 // An empty text is refused by some.
                 wire.value("content", &());
@@ -138,7 +139,7 @@ fn put_message(wire: &mut Object<'_>, message: &Message, mark: Mark, ids: &mut I
             }
         }
         Message::Tool { content, tool_call_id, meta: _ } => {
-            wire.text("role", "tool");
+            wire.word("role", "tool");
             wire.text("tool_call_id", &ids.of_result(tool_call_id));
             wire.text("content", content);
         }
@@ -151,9 +152,9 @@ fn put_content(wire: &mut Object<'_>, text: &str, mark: Mark) {
         Mark::Without => wire.text("content", text),
         Mark::With => wire.list("content", |parts| {
             parts.object(|part| {
-                part.text("type", "text");
+                part.word("type", "text");
                 part.text("text", text);
-                part.object("cache_control", |mark| mark.text("type", "ephemeral"));
+                part.object("cache_control", |mark| mark.word("type", "ephemeral"));
             });
         }),
     }
@@ -161,7 +162,7 @@ fn put_content(wire: &mut Object<'_>, text: &str, mark: Mark) {
 
 fn put_call(wire: &mut Object<'_>, call: &ToolCall, ids: &mut Ids) {
     wire.text("id", &ids.of_call(&call.id));
-    wire.text("type", "function");
+    wire.word("type", "function");
     wire.object("function", |function| {
         function.text("name", &names::plain(&call.name));
         function.text("arguments", &names::object(&call.arguments).to_string());
@@ -169,7 +170,7 @@ fn put_call(wire: &mut Object<'_>, call: &ToolCall, ids: &mut Ids) {
 }
 
 fn put_tool(wire: &mut Object<'_>, tool: &ToolDefinition) {
-    wire.text("type", "function");
+    wire.word("type", "function");
     wire.object("function", |function| {
         function.text("name", &tool.name);
         function.text("description", &tool.description);

@@ -32,7 +32,7 @@ impl Played {
     }
 
     fn reply(&self, request: &Request<Bytes>) -> Reply {
-        let question = match Question::read(request) {
+        let question = match Question::read_ours(request) {
             Ok(question) => question,
             Err(reason) => return Reply::refused(reason),
         };

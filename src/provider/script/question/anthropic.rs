@@ -44,8 +44,8 @@ struct Block<'a> {
     content: Option<&'a RawValue>,
 }
 
-pub(super) fn read(body: &[u8]) -> serde_json::Result<Shown> {
-    let request: WireRequest<'_> = serde_json::from_slice(body)?;
+pub(super) fn read(body: &str) -> serde_json::Result<Shown> {
+    let request: WireRequest<'_> = serde_json::from_str(body)?;
     let messages: Vec<WireMessage<'_>> = serde_json::from_str(request.messages.get())?;
     let mut shown = Shown {
         model: request.model,
@@ -61,8 +61,8 @@ pub(super) fn read(body: &[u8]) -> serde_json::Result<Shown> {
 }
 
 /// Of a request that was read.
-pub(super) fn digest(body: &[u8]) -> u64 {
-    let written: WireRequest<'_> = serde_json::from_slice(body).expect("it was read before");
+pub(super) fn digest(body: &str) -> u64 {
+    let written: WireRequest<'_> = serde_json::from_str(body).expect("it was read before");
     let system = written.system.map_or("", RawValue::get);
     hash(system.bytes().chain(written.messages.get().bytes()))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Delivery, Shown, hash, text};
@@ -58,24 +58,59 @@ impl<'de: 'a, 'a> Deserialize<'de> for Messages<'a> {
     }
 }
 
-pub(super) fn read(body: &[u8]) -> serde_json::Result<Shown> {
-    let WireRequest { model, messages, stream } = serde_json::from_slice(body)?;
-    Ok(Shown {
-        model,
-        messages: messages.count,
-        calls: messages.calls,
-        last_message: messages.last.map(text).unwrap_or_default(),
-        delivery: Delivery::of(stream),
-    })
+pub(super) fn read(body: &str) -> serde_json::Result<Shown> {
+    let WireRequest { model, messages, stream } = serde_json::from_str(body)?;
+    Ok(Shown::of(model, &messages, Delivery::of(stream)))
+}
+
+impl Shown {
+    fn of(model: String, messages: &Messages<'_>, delivery: Delivery) -> Self {
+        let last_message = messages.last.map(text).unwrap_or_default();
+        Self { model, messages: messages.count, calls: messages.calls, last_message, delivery }
+    }
+}
+
+/// Of a request that our own wire wrote: it asks for a stream, and nothing that stands behind its
+/// messages is looked at.
+pub(super) fn read_ours(body: &str) -> Option<Shown> {
+    #[derive(Default)]
+    struct Head<'a> {
+        model: Option<String>,
+        messages: Option<Messages<'a>>,
+    }
+    struct Reader<'r, 'a>(&'r mut Head<'a>);
+    impl<'de> Visitor<'de> for Reader<'_, 'de> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a request")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+            while self.0.model.is_none() || self.0.messages.is_none() {
+                match members.next_key::<&str>()? {
+                    Some("model") => self.0.model = Some(members.next_value()?),
+                    Some("messages") => self.0.messages = Some(members.next_value()?),
+                    Some(_) => drop(members.next_value::<IgnoredAny>()?),
+                    None => break,
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut head = Head::default();
+    // It ends before the body does, which the deserializer takes for an error.
+    let _ = serde_json::Deserializer::from_str(body).deserialize_map(Reader(&mut head));
+    Some(Shown::of(head.model?, &head.messages?, Delivery::Stream))
 }
 
 /// Of a request that was read.
-pub(super) fn digest(body: &[u8]) -> u64 {
+pub(super) fn digest(body: &str) -> u64 {
     #[derive(Deserialize)]
     struct Written<'a> {
         #[serde(borrow)]
         messages: &'a RawValue,
     }
-    let written: Written<'_> = serde_json::from_slice(body).expect("it was read before");
+    let written: Written<'_> = serde_json::from_str(body).expect("it was read before");
     hash(written.messages.get().bytes())
 }

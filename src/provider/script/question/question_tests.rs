@@ -43,6 +43,24 @@ fn a_request_is_read_by_agent_model_and_last_message() {
 }
 
 #[test]
+fn a_request_of_ours_is_read_as_any_other() {
+    let body = json!({
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "a"}]},
+            {"role": "tool", "content": "one", "tool_call_id": "a"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "echo"}}],
+        "stream": true,
+    });
+    let request = posted(CHAT, &body.to_string());
+    assert_eq!(Question::read_ours(&request), Question::read(&request));
+    let cut = posted(CHAT, r#"{"model":"m","messages":[{"role":"user"}"#);
+    assert_eq!(Question::read_ours(&cut), Question::read(&cut));
+}
+
+#[test]
 fn a_conversation_is_the_same_question_in_both_wires() {
     let asks = |id: &str| json!({"type": "tool_use", "id": id, "name": "echo", "input": {}});
     let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content});

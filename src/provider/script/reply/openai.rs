@@ -1,9 +1,9 @@
 //! Answers as chat completions: the records of a stream, and the body of an error. Pure.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Chunk, Finish, Last, Records, Said};
+use crate::json::Object;
 use crate::provider::script::{Question, ScriptUsage};
 
 pub(super) fn complaint(message: &str) -> String {
@@ -14,11 +14,9 @@ pub(super) fn complaint(message: &str) -> String {
 pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
     let writer =
         Writer { model: &question.model, id: format!("chatcmpl-{}", question.answer_id()) };
-    let mut deltas: Vec<Delta<'_>> = said.chunks.iter().map(delta).collect();
-    if let Some(first) = deltas.first_mut() {
-        first.role = Some("assistant");
-    }
-    let chunks = deltas.into_iter().map(|delta| writer.chunk(delta, None)).collect();
+    let roles = std::iter::once(Some("assistant")).chain(std::iter::repeat(None));
+    let chunks = said.chunks.iter().zip(roles);
+    let chunks = chunks.map(|(chunk, role)| writer.chunk(Some(chunk), role, None)).collect();
     let closing = match &said.last {
         Last::Garbage => vec![record("{\"choices\": [")],
         Last::Complaint(message) => {
@@ -27,7 +25,7 @@ pub(super) fn records(question: &Question, said: &Said<'_>) -> Records {
         }
         Last::Nothing => Vec::new(),
         Last::Finish(why) => {
-            let end = writer.chunk(Delta::default(), Some(finish(why)));
+            let end = writer.chunk(None, None, Some(finish(why)));
             let usage = said.usage.map(|usage| writer.usage(usage));
             std::iter::once(end).chain(usage).chain([record("[DONE]")]).collect()
         }
@@ -84,95 +82,82 @@ fn counted(usage: ScriptUsage) -> Value {
     })
 }
 
-/// What all records of an answer have in common.
+/// What all records of an answer have in common. They are written member by member: a load writes
+/// hundreds of thousands.
 struct Writer<'a> {
     model: &'a str,
     id: String,
 }
 
-/// One record as it is written. Types, not JSON values: a load writes hundreds of thousands.
-#[derive(Serialize)]
-struct WireChunk<'a> {
-    id: &'a str,
-    object: &'static str,
-    created: u64,
-    model: &'a str,
-    choices: Vec<Choice<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct Choice<'a> {
-    index: u64,
-    delta: Delta<'a>,
-    finish_reason: Option<&'a str>,
-}
-
-#[derive(Default, Serialize)]
-struct Delta<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_calls: Option<[WireCall<'a>; 1]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct WireCall<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: Value,
-}
+/// Besides what a record says.
+const RECORD_BYTES_USUAL: usize = 256;
 
 impl Writer<'_> {
-    fn chunk(&self, delta: Delta<'_>, finish_reason: Option<&str>) -> String {
-        self.record(vec![Choice { index: 0, delta, finish_reason }], None)
+    /// What the model says or asks for at once, or nothing; `role` stands in the first one.
+    fn chunk(
+        &self,
+        said: Option<&Chunk<'_>>,
+        role: Option<&str>,
+        finish_reason: Option<&str>,
+    ) -> String {
+        self.record(|record| {
+            record.list("choices", |choices| {
+                choices.object(|choice| {
+                    choice.value("index", &0);
+                    choice.object("delta", |delta| {
+                        if let Some(said) = said {
+                            put(delta, said);
+                        }
+                        if let Some(role) = role {
+                            delta.text("role", role);
+                        }
+                    });
+                    choice.value("finish_reason", &finish_reason);
+                });
+            });
+        })
     }
 
     fn usage(&self, usage: ScriptUsage) -> String {
-        self.record(Vec::new(), Some(counted(usage)))
+        self.record(|record| {
+            record.list("choices", |_| {});
+            record.value("usage", &counted(usage));
+        })
     }
 
-    fn record(&self, choices: Vec<Choice<'_>>, usage: Option<Value>) -> String {
-        let chunk = WireChunk {
-            id: &self.id,
-            object: "chat.completion.chunk",
+    fn record(&self, rest: impl FnOnce(&mut Object<'_>)) -> String {
+        let data = Object::build(RECORD_BYTES_USUAL, |record| {
+            record.text("id", &self.id);
+            record.word("object", "chat.completion.chunk");
             // A script has no clock.
-            created: 0,
-            model: self.model,
-            choices,
-            usage,
-        };
-        record(
-            &serde_json::to_string(&chunk)
-                .expect("strings, numbers and JSON values always serialise"),
-        )
+            record.value("created", &0);
+            record.text("model", self.model);
+            rest(record);
+        });
+        record(str::from_utf8(&data).expect("JSON is text"))
     }
 }
 
-fn delta<'a>(chunk: &'a Chunk<'_>) -> Delta<'a> {
-    match chunk {
-        Chunk::Thinks(text) => Delta { reasoning: Some(text), ..Delta::default() },
-        Chunk::Says(text) => Delta { content: Some(text), ..Delta::default() },
-        Chunk::Asks(call) => {
-            let call = WireCall {
-                index: call.index,
-                id: call.id.as_deref(),
-                kind: "function",
-                function: json!({"name": call.name, "arguments": call.arguments}),
-            };
-            Delta { tool_calls: Some([call]), ..Delta::default() }
-        }
+fn put(delta: &mut Object<'_>, said: &Chunk<'_>) {
+    match said {
+        Chunk::Thinks(text) => delta.text("reasoning", text),
+        Chunk::Says(text) => delta.text("content", text),
+        Chunk::Asks(asked) => delta.list("tool_calls", |calls| {
+            calls.object(|call| {
+                call.value("index", &asked.index);
+                if let Some(id) = &asked.id {
+                    call.text("id", id);
+                }
+                call.word("type", "function");
+                call.object("function", |function| {
+                    function.text("name", asked.name);
+                    function.text("arguments", &asked.arguments);
+                });
+            });
+        }),
     }
 }
 
 fn record(data: &str) -> String {
-    format!("data: {data}\n\n")
+    ["data: ", data, "\n\n"].concat()
 }
