@@ -27,8 +27,15 @@ impl Object<'_> {
     /// One object as JSON, in a buffer that begins with room for so many bytes.
     pub(crate) fn build(room: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
         let mut out = Vec::with_capacity(room);
-        braced(&mut out, write);
+        Self::append(&mut out, write);
         out
+    }
+
+    /// One object as JSON, after what is there.
+    pub(crate) fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+        out.push(b'{');
+        write(&mut Object { out, begun: false });
+        out.push(b'}');
     }
 
     pub(crate) fn text(&mut self, name: &'static str, value: &str) {
@@ -43,7 +50,7 @@ impl Object<'_> {
 
     pub(crate) fn object(&mut self, name: &'static str, write: impl FnOnce(&mut Object<'_>)) {
         self.name(name);
-        braced(self.out, write);
+        Object::append(self.out, write);
     }
 
     pub(crate) fn list(&mut self, name: &'static str, write: impl FnOnce(&mut List<'_>)) {
@@ -71,19 +78,30 @@ impl Object<'_> {
 }
 
 impl List<'_> {
+    /// The entries of a list, without its brackets.
+    pub(crate) fn entries(room: usize, write: impl FnOnce(&mut List<'_>)) -> Vec<u8> {
+        let mut out = Vec::with_capacity(room);
+        write(&mut List { out: &mut out, begun: false });
+        out
+    }
+
+    /// Entries that were written before, at least one.
+    pub(crate) fn extend(&mut self, entries: &[u8]) {
+        self.separate();
+        self.out.extend_from_slice(entries);
+    }
+
     pub(crate) fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) {
+        self.separate();
+        Object::append(self.out, write);
+    }
+
+    fn separate(&mut self) {
         if self.begun {
             self.out.push(b',');
         }
         self.begun = true;
-        braced(self.out, write);
     }
-}
-
-fn braced(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
-    out.push(b'{');
-    write(&mut Object { out, begun: false });
-    out.push(b'}');
 }
 
 fn string(out: &mut Vec<u8>, text: &str) {

@@ -73,6 +73,7 @@ pub mod config; // the configuration file
 pub mod world; // the seams, and the real machine behind them
 pub mod event; // the one event type
 pub mod choice; // answers to confirmations
+pub mod messages; // what a model is shown of it
 pub mod message; // what a conversation is made of
 pub mod sse; // the format of event streams
 pub mod code; // error numbers

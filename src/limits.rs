@@ -69,6 +69,8 @@ pub const DEPTH_MAX: u32 = 5;
 pub const DESTROY_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Chunks and results that wait for their agent; a model that is faster waits for it.
 pub const WORK_QUEUE_MAX: usize = 64;
+/// Texts of messages that are kept as they are written to a model as well.
+pub const BLOCK_WRITTEN_BYTES_MAX: usize = 16 * KIB;
 pub const TIMEOUT_SECONDS_MAX: f64 = 30.0 * 86_400.0;
 /// The most that an agent's limits can name, and the most that is ever counted against them: every
 /// reader of JSON can hold it exactly.

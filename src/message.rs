@@ -38,6 +38,15 @@ pub enum Message {
     },
 }
 
+impl Message {
+    pub fn content(&self) -> &str {
+        match self {
+            Self::User { content, .. } => content,
+            Self::Assistant { content, .. } | Self::Tool { content, .. } => content,
+        }
+    }
+}
+
 /// Who sent a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMeta {

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// The modules of `src/` from the ground up: each may import only what stands before it.
 const IMPORT_ORDER: &[&str] = &[
-    "limits", "activity", "causes", "reach", "id", "json", "code", "sse", "message", "choice",
-    "event", "world", "hub", "config", "policy", "tool", "provider", "home", "session", "store",
-    "logs", "record", "agent", "pool", "rpc", "http", "server", "client", "terminal", "cli",
-    "main",
+    "limits", "activity", "causes", "reach", "id", "json", "code", "sse", "message", "messages",
+    "choice", "event", "world", "hub", "config", "policy", "tool", "provider", "home", "session",
+    "store", "logs", "record", "agent", "pool", "rpc", "http", "server", "client", "terminal",
+    "cli", "main",
 ];
 
 const FILE_LINES_MAX: usize = 500;

@@ -170,7 +170,9 @@ async fn ask(models: &Models, agent: &str, content: &str) -> Outcome {
         agent: AgentId::parse(agent).expect("it is well formed"),
         model: model.id.to_string(),
         system: "Be brief.".into(),
-        messages: vec![Arc::new(Message::User { content: content.into(), meta: None })],
+        messages: [Arc::new(Message::User { content: content.into(), meta: None })]
+            .into_iter()
+            .collect(),
         tools: Arc::new([]),
         output_tokens_max: model.output_tokens_max,
         reasoning: model.reasoning,

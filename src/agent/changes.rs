@@ -7,11 +7,13 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::actor::Agent;
-use super::context::{Automatic, Compacted, Draft, NotCompacted, When, summary_message};
+use super::context::{
+    self, Automatic, Compacted, Draft, MayCompact, NotCompacted, When, summary_message,
+};
 use super::handle::{CompactError, CompactReply};
 use super::outbox::{Entry, NotChanged, Then};
 use super::preamble::Preamble;
-use super::prepare::{self, Summed};
+use super::prepare::{self, Question, Summed};
 use super::shown::Shown;
 use crate::id::AgentId;
 use crate::policy::Permissions;
@@ -179,7 +181,18 @@ impl Agent {
     }
 
     /// The next request to the model, as far as it does not depend on what fits.
-    pub(super) fn draft(&mut self) -> Draft {
+    /// What a model is asked next. Only where it may not fit the conversation is looked through.
+    pub(super) fn question(&mut self, may_compact: MayCompact) -> Question {
+        self.look_at_tools();
+        let of = (&self.id, &self.model, &*self.preamble);
+        let unchanged_max = self.shared.compaction.unchanged_max(&self.model, may_compact);
+        match context::whole(of, self.conversation.shown(), unchanged_max) {
+            Some(request) => Question::Whole(request),
+            None => Question::Draft(Box::new(self.draft())),
+        }
+    }
+
+    fn draft(&mut self) -> Draft {
         self.look_at_tools();
         Draft {
             agent: self.id.clone(),

@@ -89,9 +89,10 @@ impl Agent {
                 }
                 let running = self.running.as_ref().expect("only a running turn asks");
                 let may_compact = running.turn.may_compact();
-                let draft = self.draft();
+                let question = self.question(may_compact);
                 let terms = (may_compact, self.account.metered());
-                let ask = work::ask(Arc::clone(&shared), draft, terms, reports.clone());
+                let by = (Arc::clone(&shared), Arc::clone(&self.model.provider));
+                let ask = work::ask(by, question, terms, reports.clone());
                 self.tasks.spawn(work::report(shared, reports, ask));
             }
             Work::Examine { index, call } => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::tokens::{self, Count, Encoding};
 use crate::message::{Message, check_pairs};
+use crate::messages::Messages;
 
 #[derive(Debug)]
 pub struct Conversation {
@@ -14,6 +15,8 @@ pub struct Conversation {
     /// What stands for all of those: their summary, or else the first message.
     opening: Option<Arc<Entry>>,
     entries: Vec<Arc<Entry>>,
+    /// The messages of opening and entries, as a model is shown them.
+    shown: Messages,
     /// No less than the tokens of opening and entries.
     bytes: u64,
     /// By table: the first so many entries are counted, and have so many tokens together.
@@ -38,8 +41,6 @@ pub struct View {
     pub first: usize,
     pub opening: Option<Arc<Entry>>,
     pub entries: Vec<Arc<Entry>>,
-    /// No less than the tokens of all of it.
-    pub bytes: u64,
 }
 
 /// The tokens of a conversation, as far as they are known.
@@ -78,7 +79,9 @@ impl Conversation {
         let entries: Vec<_> = past.newest.into_iter().map(Entry::new).collect();
         let opening = past.opening.map(Entry::new);
         let bytes = opening.iter().chain(&entries).map(|entry| entry.bytes).sum();
+        let shown = messages(opening.iter().chain(&entries));
         Self {
+            shown,
             earlier: earlier.expect("no more messages than there are"),
             opening,
             entries,
@@ -89,6 +92,7 @@ impl Conversation {
     }
 
     pub fn append(&mut self, message: Arc<Message>) {
+        self.shown.push(Arc::clone(&message));
         let entry = Entry::new(message);
         self.bytes += entry.bytes;
         self.entries.push(entry);
@@ -117,6 +121,7 @@ impl Conversation {
         let kept = len.checked_sub(self.earlier).expect("only what is in memory can be taken back");
         let kept = kept.min(self.entries.len());
         self.bytes -= self.entries.drain(kept..).map(|entry| entry.bytes).sum::<u64>();
+        self.shown.truncate(usize::from(self.opening.is_some()) + kept);
         self.counted = Counted::default();
     }
 
@@ -146,12 +151,18 @@ impl Conversation {
         self.earlier += cut;
         self.opening = opening;
         self.bytes = self.opening.iter().chain(&self.entries).map(|entry| entry.bytes).sum();
+        self.shown = messages(self.opening.iter().chain(&self.entries));
         self.counted = Counted::default();
+    }
+
+    /// What a model would see, and no less than its tokens.
+    pub fn shown(&self) -> (&Messages, u64) {
+        (&self.shown, self.bytes)
     }
 
     pub fn view(&self) -> View {
         let (opening, entries) = (self.opening.clone(), self.entries.clone());
-        View { first: self.earlier, opening, entries, bytes: self.bytes }
+        View { first: self.earlier, opening, entries }
     }
 
     /// What is known of the tokens, at a cost that does not grow with the history.
@@ -185,6 +196,10 @@ impl Conversation {
             panic!("a conversation between turns is paired: {broken}");
         }
     }
+}
+
+fn messages<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Messages {
+    entries.map(|entry| Arc::clone(&entry.message)).collect()
 }
 
 impl View {
@@ -235,8 +250,12 @@ mod tests {
         conversation
     }
 
-    fn bytes(view: &View) -> u64 {
-        view.all().map(|entry| entry.bytes).sum()
+    /// What is shown, which is what a view has.
+    fn shown(conversation: &Conversation) -> View {
+        let (view, (shown, bytes)) = (conversation.view(), conversation.shown());
+        assert!(view.all().map(|entry| &*entry.message).eq(shown.iter()));
+        assert_eq!(bytes, view.all().map(|entry| entry.bytes).sum::<u64>());
+        view
     }
 
     #[test]
@@ -244,22 +263,20 @@ mod tests {
         let mut long = conversation(MAX + 3);
         long.shorten();
         assert_eq!(long.len(), MAX + 3);
-        let view = long.view();
+        let view = shown(&long);
         assert_eq!((view.first, view.entries.len()), (4, MAX - 1));
         assert_eq!(view.entries[0].message, user("4"));
         assert_eq!(view.opening.as_ref().map(|opening| &opening.message), Some(&user("0")));
-        assert_eq!(view.bytes, bytes(&view));
         long.truncate(MAX + 1);
-        let view = long.view();
+        let view = shown(&long);
         assert_eq!(view.entries.len(), MAX - 3);
-        assert_eq!(view.bytes, bytes(&view));
     }
 
     #[test]
     fn a_short_conversation_stays_whole() {
         let mut short = conversation(MAX);
         short.shorten();
-        let view = short.view();
+        let view = shown(&short);
         assert_eq!((view.entries.len(), view.opening.is_none()), (MAX, true));
     }
 
@@ -290,12 +307,11 @@ mod tests {
     fn a_summary_stands_for_what_it_sums_up_and_outlives_what_is_let_go_of_later() {
         let mut long = conversation(10);
         long.compact(6, user("so far"));
-        let view = long.view();
+        let view = shown(&long);
         assert_eq!((long.len(), view.first, view.entries.len()), (10, 6, 4));
-        assert_eq!(view.bytes, bytes(&view));
         long.in_memory_max = 2;
         long.shorten();
-        let view = long.view();
+        let view = shown(&long);
         assert_eq!((view.first, view.entries.len()), (8, 2));
         assert_eq!(view.opening.map(|opening| Arc::clone(&opening.message)), Some(user("so far")));
     }

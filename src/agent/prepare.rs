@@ -1,4 +1,4 @@
-//! From a draft to the request that is sent: as it is where it surely fits, else counted, and with its
+//! From a question to the request that is sent: as it is where it surely fits, else counted, and with its
 //! older messages as a summary where that is due. Waits, and decides nothing: that is `context`.
 
 use std::sync::Arc;
@@ -9,9 +9,8 @@ use tokio::time::timeout;
 
 use super::Shared;
 use super::account::Metered;
-use super::context::{Automatic, Compacted, Draft, MayCompact, NotCompacted, When};
+use super::context::{Compacted, Draft, MayCompact, NotCompacted, When};
 use super::spending::Meter;
-use super::tokens::available;
 use super::turn::Input;
 use super::work::Report;
 use crate::limits::COMPACTION_MAX;
@@ -24,22 +23,26 @@ pub struct Summed {
     pub compacted: Result<Compacted, NotCompacted>,
 }
 
+/// What a model is to be asked.
+pub enum Question {
+    /// As it is: it surely fits.
+    Whole(ModelRequest),
+    /// What does, and what is summed up, is still to be seen.
+    Draft(Box<Draft>),
+}
+
 /// The request, or what happened in its place.
 pub async fn prepare(
     shared: &Shared,
-    draft: Draft,
+    question: Question,
     (may_compact, metered): (MayCompact, Metered),
     to: &mpsc::Sender<Report>,
 ) -> Result<ModelRequest, Input> {
-    let rules = &shared.compaction;
-    let may_compact = may_compact == MayCompact::Yes && rules.automatic == Automatic::On;
-    let available = available(&draft.model);
-    let due_at = if may_compact { rules.due_at(&draft.model).min(available) } else { available };
-    if draft.surely_within(due_at) {
-        return Ok(draft.whole());
-    }
-    let draft = Arc::new(draft);
-    if may_compact {
+    let draft: Arc<Draft> = match question {
+        Question::Whole(request) => return Ok(request),
+        Question::Draft(draft) => draft.into(),
+    };
+    if shared.compaction.now(may_compact) == MayCompact::Yes {
         let Summed { cost, compacted } =
             compact(shared, &draft, (When::IfDue, metered), Some(to)).await;
         charge(to, cost).await;

@@ -13,15 +13,15 @@ use tokio::time::Instant;
 
 use super::Shared;
 use super::account::Metered;
-use super::context::{Draft, MayCompact};
-use super::prepare::{charge, prepare};
+use super::context::MayCompact;
+use super::prepare::{Question, charge, prepare};
 use super::spending::Meter;
 use super::turn::{Answer, Input, ToolResult};
 use crate::event::What;
 use crate::limits::MCP_PROGRESS_WAITING_MAX;
 use crate::message::{Message, ToolCall, Usage};
 use crate::policy::{Permissions, Permit};
-use crate::provider::{ModelEvent, ModelStream, ProviderError};
+use crate::provider::{ModelEvent, ModelStream, Provider, ProviderError};
 use crate::tool::workplace::Workplace;
 use crate::tool::{Progress, Tell, ToolOutput, Waits};
 use crate::world::Use;
@@ -58,16 +58,15 @@ pub async fn report(
     let _ = to.send(Report::Input(input)).await;
 }
 
-/// Streams one answer: its text piece by piece, then the rest of it. What is asked is made from the
-/// draft, unless the conversation must become shorter before.
+/// Streams one answer: its text piece by piece, then the rest of it. A draft becomes what is asked,
+/// unless the conversation must become shorter before.
 pub async fn ask(
-    shared: Arc<Shared>,
-    draft: Draft,
+    (shared, provider): (Arc<Shared>, Arc<dyn Provider>),
+    question: Question,
     (may_compact, metered): (MayCompact, Metered),
     to: mpsc::Sender<Report>,
 ) -> Input {
-    let provider = Arc::clone(&draft.model.provider);
-    let request = match prepare(&shared, draft, (may_compact, metered), &to).await {
+    let request = match prepare(&shared, question, (may_compact, metered), &to).await {
         Ok(request) => request,
         Err(instead) => return instead,
     };

@@ -2,13 +2,12 @@
 //! it says what it is, repeats what it was told, and calls a tool when asked to.
 //! Deterministic: the same request gets the same events, and it never waits.
 
-use std::sync::Arc;
-
 use futures_util::stream;
 use serde_json::Value;
 
 use super::{FinishReason, ModelEvent, ModelRequest, ModelStream, Provider};
 use crate::message::{Message, Usage};
+use crate::messages::Messages;
 
 /// How much of a message or a result is repeated.
 const QUOTE_CHARS_MAX: usize = 400;
@@ -27,7 +26,7 @@ impl Provider for Demo {
 }
 
 fn answer(request: &ModelRequest) -> Vec<ModelEvent> {
-    let answer = match request.messages.last().map(Arc::as_ref) {
+    let answer = match request.messages.last() {
         Some(Message::User { content, meta: _ }) => match parse_call(content) {
             Some(wish) => call(request, &wish),
             None => Answer::Text(introduction(content)),
@@ -102,7 +101,7 @@ fn call(request: &ModelRequest, wish: &Wish<'_>) -> Answer {
 }
 
 fn call_events(request: &ModelRequest, name: String, arguments: String) -> Vec<ModelEvent> {
-    let calls_before: usize = request.messages.iter().map(|message| calls_in(message)).sum();
+    let calls_before: usize = request.messages.iter().map(calls_in).sum();
     vec![
         ModelEvent::ToolCallStarted { index: 0, id: format!("call_{}", calls_before + 1), name },
         ModelEvent::ToolCallDelta { index: 0, arguments },
@@ -125,11 +124,14 @@ fn introduction(content: &str) -> String {
 }
 
 /// Says what the tools of the last message answered.
-fn report(messages: &[Arc<Message>]) -> String {
-    let calls_at = messages.iter().rposition(|message| calls_in(message) > 0).unwrap_or(0);
-    let results = messages[calls_at..].iter().filter_map(|message| match message.as_ref() {
+fn report(messages: &Messages) -> String {
+    let asking = messages.iter().rfind(|message| calls_in(message) > 0);
+    let answers = messages.iter().rev().take_while(|message| calls_in(message) == 0);
+    let answers: Vec<&Message> = answers.collect();
+    let results = answers.into_iter().rev().filter_map(|message| match message {
         Message::Tool { content, tool_call_id, meta } => {
-            let name = tool_name(&messages[calls_at], tool_call_id);
+            let name =
+                asking.map_or(tool_call_id.as_str(), |asking| tool_name(asking, tool_call_id));
             let failed = meta.as_ref().is_some_and(|meta| meta.error);
             let verb = if failed { "failed" } else { "answered" };
             Some(format!("The tool `{name}` {verb}: \"{}\"", quote(content)))
@@ -169,10 +171,7 @@ fn words(text: &str) -> u64 {
 }
 
 fn input_words(request: &ModelRequest) -> u64 {
-    let messages = request.messages.iter().map(|message| match message.as_ref() {
-        Message::User { content, .. } => words(content),
-        Message::Assistant { content, .. } | Message::Tool { content, .. } => words(content),
-    });
+    let messages = request.messages.iter().map(|message| words(message.content()));
     words(&request.system) + messages.sum::<u64>()
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use std::sync::Arc;
+
 use super::*;
 use crate::id::AgentId;
 use crate::message::{ToolCall, ToolDefinition, ToolMeta};

@@ -36,7 +36,7 @@ fn asked_by(agent: &str, model: &str) -> ModelRequest {
         agent: AgentId::parse(agent).unwrap(),
         model: model.to_owned(),
         system: "".into(),
-        messages: Vec::new(),
+        messages: [].into_iter().collect(),
         tools: [].into(),
         output_tokens_max: 1,
         reasoning: false,

@@ -41,7 +41,8 @@ pub use probe::{ProbeError, Probed, in_use, probe};
 pub use traffic::{BodyEnd, Carried, Passed, Traffic};
 
 use crate::id::AgentId;
-use crate::message::{Message, ToolDefinition, Usage};
+use crate::message::{ToolDefinition, Usage};
+use crate::messages::Messages;
 
 pub trait Provider: Send + Sync {
     /// Asks the model. The stream ends after `Finished` or the first error; dropping it ends the
@@ -57,7 +58,7 @@ pub struct ModelRequest {
     /// The model as its provider knows it.
     pub model: String,
     pub system: Arc<str>,
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Messages,
     pub tools: Arc<[ToolDefinition]>,
     pub output_tokens_max: u64,
     /// Whether the model is asked to think before it answers.

@@ -250,7 +250,7 @@ async fn a_key_is_in_no_error_and_no_debug_print() {
         agent: AgentId::parse("main").unwrap(),
         model: model.id.to_string(),
         system: "".into(),
-        messages: Vec::new(),
+        messages: [].into_iter().collect(),
         tools: Arc::new([]),
         output_tokens_max: 1,
         reasoning: false,

@@ -15,6 +15,7 @@ use super::{ModelError, ModelRequest, ProviderError, terms};
 use crate::config::{Config, NetworkConfig, ProviderConfig, ProviderKind};
 use crate::id::AgentId;
 use crate::limits::PROVIDER_PROBE_MAX;
+use crate::messages::Messages;
 use crate::world::World;
 
 /// What a provider said.
@@ -95,7 +96,7 @@ fn question(endpoint: &Endpoint, config: &ProviderConfig) -> Request<Bytes> {
         agent: AgentId::parse("doctor").expect("a plain word is an id"),
         model: "model".to_owned(),
         system: "".into(),
-        messages: Vec::new(),
+        messages: Messages::default(),
         tools: Arc::from([]),
         output_tokens_max: 1,
         reasoning: false,

@@ -50,7 +50,9 @@ fn request() -> ModelRequest {
         agent: AgentId::parse("main").unwrap(),
         model: "m".to_owned(),
         system: "".into(),
-        messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
+        messages: [Arc::new(Message::User { content: "hi".into(), meta: None })]
+            .into_iter()
+            .collect(),
         tools: Arc::new([]),
         output_tokens_max: 10,
         reasoning: false,

@@ -95,7 +95,9 @@ async fn told(script: Script, question: &str, wanted: Wanted) -> Vec<Passed> {
         agent: agent.clone(),
         model: model.id.to_string(),
         system: "".into(),
-        messages: vec![Arc::new(Message::User { content: question.into(), meta: None })],
+        messages: [Arc::new(Message::User { content: question.into(), meta: None })]
+            .into_iter()
+            .collect(),
         tools: Arc::new([]),
         output_tokens_max: 7,
         reasoning: false,

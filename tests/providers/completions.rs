@@ -38,7 +38,9 @@ async fn outcome(answer: ResponseTemplate) -> (Vec<ModelEvent>, Option<ProviderE
         agent: AgentId::parse("main").expect("it is well formed"),
         model: model.id.to_string(),
         system: "Be brief.".into(),
-        messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
+        messages: [Arc::new(Message::User { content: "hi".into(), meta: None })]
+            .into_iter()
+            .collect(),
         tools: Arc::new([ToolDefinition {
             name: "read".into(),
             description: "Reads.".into(),

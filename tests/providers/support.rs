@@ -195,7 +195,9 @@ pub async fn ask_one_of(models: &Models) -> Outcome {
         agent: AgentId::parse("main").expect("it is well formed"),
         model: model.id.to_string(),
         system: "Be brief.".into(),
-        messages: vec![Arc::new(Message::User { content: "hi".into(), meta: None })],
+        messages: [Arc::new(Message::User { content: "hi".into(), meta: None })]
+            .into_iter()
+            .collect(),
         tools: Arc::new([]),
         output_tokens_max: 7,
         reasoning: false,

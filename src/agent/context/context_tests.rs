@@ -7,8 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::agent::conversation::{Conversation, Remembered};
-use crate::message::check_pairs;
-use crate::message::{ToolCall, ToolDefinition, Usage};
+use crate::message::{Message, ToolCall, ToolDefinition, Usage, check_pairs};
 use crate::provider::{ModelStream, Provider, Secrets};
 
 struct Nobody;
@@ -100,10 +99,6 @@ fn tokens(request: &ModelRequest, preamble: &Preamble) -> u64 {
     preamble.tokens(encoding) + messages.sum::<u64>()
 }
 
-fn pairs(messages: &[Arc<Message>]) -> Result<(), String> {
-    check_pairs(messages.iter().map(AsRef::as_ref))
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -112,23 +107,23 @@ proptest! {
         let draft = draft(messages, window);
         let request = draft.fitted().unwrap();
         prop_assert!(tokens(&request, &draft.preamble) <= window - 100);
-        prop_assert_eq!(pairs(&request.messages), Ok(()));
-        let all: Vec<_> = draft.view.all().map(|entry| Arc::clone(&entry.message)).collect();
+        prop_assert_eq!(check_pairs(request.messages.iter()), Ok(()));
+        let all: Vec<&Message> = draft.view.all().map(|entry| &*entry.message).collect();
         if request.messages.len() == all.len() {
             return Ok(());
         }
         // The first message and the newest group stay, if need be shortened.
-        let begins_with_user = matches!(*request.messages[0], Message::User { .. });
+        let shown: Vec<&Message> = request.messages.iter().collect();
+        let begins_with_user = matches!(shown[0], Message::User { .. });
         prop_assert!(begins_with_user);
         let newest = fit::groups(&draft.view.entries).pop().unwrap();
-        prop_assert!(request.messages.len() > newest.len());
-        let is_whole = |message: &Arc<Message>| all.contains(message);
-        if request.messages.iter().all(is_whole) {
-            let tail = &all[all.len() - (request.messages.len() - 1)..];
-            prop_assert_eq!(&request.messages[0], &all[0]);
-            prop_assert_eq!(&request.messages[1..], tail, "the oldest go first");
+        prop_assert!(shown.len() > newest.len());
+        if shown.iter().all(|message| all.contains(message)) {
+            let tail = &all[all.len() - (shown.len() - 1)..];
+            prop_assert_eq!(shown[0], all[0]);
+            prop_assert_eq!(&shown[1..], tail, "the oldest go first");
         } else {
-            prop_assert_eq!(request.messages.len(), newest.len() + 1, "shortening is the last resort");
+            prop_assert_eq!(shown.len(), newest.len() + 1, "shortening is the last resort");
         }
     }
 
@@ -146,8 +141,7 @@ proptest! {
         prop_assert!(compacted.tokens_after < compacted.tokens_before);
         let kept = &draft.view.entries[compacted.upto..];
         prop_assert!(!kept.is_empty());
-        let kept: Vec<_> = kept.iter().map(|entry| Arc::clone(&entry.message)).collect();
-        prop_assert_eq!(pairs(&kept), Ok(()));
+        prop_assert_eq!(check_pairs(kept.iter().map(|entry| &*entry.message)), Ok(()));
     }
 }
 
@@ -163,8 +157,13 @@ fn rules() -> CompactionRules {
 #[test]
 fn what_fits_in_bytes_is_sent_whole_and_uncounted() {
     let draft = draft(vec![user("hi"), said("ho")], 4000);
-    assert!(draft.surely_within(3900));
-    assert_eq!(draft.whole().messages, draft.fitted().unwrap().messages);
+    let messages: Messages = draft.view.all().map(|entry| Arc::clone(&entry.message)).collect();
+    let of = (&draft.agent, &draft.model, &*draft.preamble);
+    let bytes = draft.view.all().map(|entry| entry.bytes).sum();
+    let all = whole(of, (&messages, bytes), 3900).unwrap();
+    assert_eq!(all.messages, draft.fitted().unwrap().messages);
+    let too_many = draft.preamble.bytes + bytes - 1;
+    assert!(whole(of, (&messages, bytes), too_many).is_none());
 }
 
 #[test]
@@ -181,8 +180,9 @@ fn a_preamble_that_is_too_long_is_told_with_its_numbers() {
 fn one_message_larger_than_the_window_keeps_its_begin_and_end() {
     let long = format!("begin{} end", " middle".repeat(5000));
     let request = draft(vec![user(long)], 400).fitted().unwrap();
-    let [only] = request.messages.as_slice() else { panic!("there is one message") };
-    let Message::User { content, .. } = only.as_ref() else { panic!("it is the user's") };
+    let shown: Vec<&Message> = request.messages.iter().collect();
+    let [only] = shown[..] else { panic!("there is one message") };
+    let Message::User { content, .. } = only else { panic!("it is the user's") };
     assert!(content.starts_with("begin middle") && content.ends_with(" middle end"), "{content}");
 }
 
@@ -192,13 +192,14 @@ fn arguments_that_are_too_long_stay_an_object() {
     let mut messages = vec![user("go")];
     messages.extend(acted(&[long, "short".to_owned()]));
     let request = draft(messages, 700).fitted().unwrap();
-    let Message::Assistant { tool_calls, .. } = request.messages[1].as_ref() else {
+    let shown: Vec<&Message> = request.messages.iter().collect();
+    let Message::Assistant { tool_calls, .. } = shown[1] else {
         panic!("the calls follow the question")
     };
     assert!(tool_calls[0].arguments["shortened"].as_str().unwrap().contains("bytes left out]"));
     assert_eq!(tool_calls[1].arguments, json!({"message": "short"}));
     let result = Message::Tool { content: "short".into(), tool_call_id: "c1".into(), meta: None };
-    assert_eq!(*request.messages[3], result);
+    assert_eq!(*shown[3], result);
 }
 
 #[test]
@@ -242,8 +243,9 @@ fn secrets_reach_neither_the_model_that_sums_up_nor_the_summary() {
     let plan = draft.plan(&rules, When::Now).unwrap();
     let secrets = Secrets::default();
     let question = draft.question(&plan, &draft.model, &secrets).unwrap();
-    let [asked] = question.messages.as_slice() else { panic!("it is one text") };
-    let Message::User { content, .. } = asked.as_ref() else { panic!("it is the user's") };
+    let shown: Vec<&Message> = question.messages.iter().collect();
+    let [asked] = shown[..] else { panic!("it is one text") };
+    let Message::User { content, .. } = asked else { panic!("it is the user's") };
     assert!(content.contains("[user]\nit is [redacted], x x") && !content.contains(token));
     let said = format!("The token is {token}.");
     let compacted = draft.accept(&plan, (&said, Usage::default()), &secrets).unwrap();

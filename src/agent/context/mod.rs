@@ -23,7 +23,7 @@ use super::conversation::View;
 use super::preamble::Preamble;
 use super::tokens::{Encoding, available};
 use crate::id::AgentId;
-use crate::message::Message;
+use crate::messages::Messages;
 use crate::provider::{Fault, Model, ModelRequest, ProviderError};
 
 /// An agent's next request before it is known what of it fits.
@@ -51,17 +51,6 @@ pub enum TooLarge {
 }
 
 impl Draft {
-    /// Whether it has at most so many tokens even if every byte were one.
-    pub fn surely_within(&self, tokens: u64) -> bool {
-        self.preamble.bytes.saturating_add(self.view.bytes) <= tokens
-    }
-
-    /// The request with all messages, of a draft that surely fits.
-    pub fn whole(&self) -> ModelRequest {
-        assert!(self.surely_within(available(&self.model)), "what is not counted fits in bytes");
-        self.request(self.view.all().map(|entry| Arc::clone(&entry.message)).collect())
-    }
-
     /// The request with as much of the conversation as fits.
     pub fn fitted(&self) -> Result<ModelRequest, TooLarge> {
         let (encoding, available) = (self.encoding(), available(&self.model));
@@ -72,19 +61,7 @@ impl Draft {
         let entries: Vec<_> = self.view.all().cloned().collect();
         let messages = fit::fit(&entries, room, encoding);
         let messages = messages.ok_or(TooLarge::Newest { preamble, available })?;
-        Ok(self.request(messages))
-    }
-
-    fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
-        ModelRequest {
-            agent: self.agent.clone(),
-            model: self.model.id.to_string(),
-            system: Arc::clone(&self.preamble.system),
-            messages,
-            tools: Arc::clone(&self.preamble.tools),
-            output_tokens_max: self.model.output_tokens_max,
-            reasoning: self.model.reasoning,
-        }
+        Ok(request((&self.agent, &self.model, &self.preamble), messages.into_iter().collect()))
     }
 
     fn encoding(&self) -> Encoding {
@@ -96,6 +73,34 @@ impl Draft {
         let encoding = self.encoding();
         let messages = self.view.all().map(|entry| entry.tokens(encoding));
         self.preamble.tokens(encoding) + messages.sum::<u64>()
+    }
+}
+
+/// The request with all messages, which are so many bytes, where it has at most so many tokens even if
+/// every byte were one.
+pub fn whole(
+    of: (&AgentId, &Model, &Preamble),
+    (messages, bytes): (&Messages, u64),
+    tokens_max: u64,
+) -> Option<ModelRequest> {
+    let (_, model, preamble) = of;
+    assert!(tokens_max <= available(model), "what is not counted fits in bytes");
+    let fits = preamble.bytes.saturating_add(bytes) <= tokens_max;
+    fits.then(|| request(of, messages.clone()))
+}
+
+fn request(
+    (agent, model, preamble): (&AgentId, &Model, &Preamble),
+    messages: Messages,
+) -> ModelRequest {
+    ModelRequest {
+        agent: agent.clone(),
+        model: model.id.to_string(),
+        system: Arc::clone(&preamble.system),
+        messages,
+        tools: Arc::clone(&preamble.tools),
+        output_tokens_max: model.output_tokens_max,
+        reasoning: model.reasoning,
     }
 }
 

@@ -119,6 +119,23 @@ impl CompactionRules {
     pub fn due_at(&self, model: &Model) -> u64 {
         share(available(model), self.trigger_threshold)
     }
+
+    /// The tokens up to which a request of this model is sent as it is.
+    pub fn unchanged_max(&self, model: &Model, may_compact: MayCompact) -> u64 {
+        let available = available(model);
+        match self.now(may_compact) {
+            MayCompact::Yes => self.due_at(model).min(available),
+            MayCompact::No => available,
+        }
+    }
+
+    /// Whether a turn that may have its conversation summed up has it done by itself.
+    pub fn now(&self, may_compact: MayCompact) -> MayCompact {
+        match self.automatic {
+            Automatic::On => may_compact,
+            Automatic::Off => MayCompact::No,
+        }
+    }
 }
 
 /// The message that a summary is to a model.
@@ -175,7 +192,9 @@ impl Draft {
             agent: self.agent.clone(),
             model: model.id.to_string(),
             system: TASK.into(),
-            messages: vec![Arc::new(Message::User { content: content.into(), meta: None })],
+            messages: [Arc::new(Message::User { content: content.into(), meta: None })]
+                .into_iter()
+                .collect(),
             tools: Arc::new([]),
             output_tokens_max: self.summary_tokens_max().min(model.output_tokens_max),
             reasoning: false,

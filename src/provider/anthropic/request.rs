@@ -11,12 +11,12 @@
 //!   find their own thoughts in the conversation again: those think at the begin of a turn only.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::json::{List, Object};
 use crate::message::{Message, ToolDefinition};
+use crate::messages::Messages;
 use crate::provider::ModelRequest;
 use crate::provider::body;
 use crate::provider::names::{self, Ids};
@@ -180,16 +180,16 @@ fn put_mark(wire: &mut Object<'_>, mark: Mark) {
     }
 }
 
-fn conversation<'a>(messages: &'a [Arc<Message>]) -> Vec<WireMessage<'a>> {
+fn conversation(messages: &Messages) -> Vec<WireMessage<'_>> {
     let mut ids = Ids::default();
     let mut joined = Joined { messages: Vec::new() };
-    if !matches!(messages.first().map(AsRef::as_ref), Some(Message::User { .. }) | None) {
+    if !matches!(messages.iter().next(), Some(Message::User { .. }) | None) {
         joined.push(Role::User, Block::text(LEFT_OUT));
     }
-    for message in messages {
-        match message.as_ref() {
+    for message in messages.iter() {
+        match message {
             Message::User { content, meta: _ } => {
-                let text: &'a str = if is_blank(content) { BLANK } else { content };
+                let text = if is_blank(content) { BLANK } else { content };
                 joined.push(Role::User, Block::text(text));
             }
             Message::Assistant { content, tool_calls, meta: _ } => {
@@ -235,9 +235,9 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
     if !BOUNDED_THINKERS.iter().any(|part| request.model.contains(part)) {
         return Some(json!({ "type": "adaptive" }));
     }
-    let before = request.messages.iter().rfind(|m| !matches!(m.as_ref(), Message::User { .. }));
+    let before = request.messages.iter().rfind(|m| !matches!(m, Message::User { .. }));
     // Results of tools, also of a turn that ended right after them, belong to thoughts not kept.
-    let begins = !matches!(before.map(AsRef::as_ref), Some(Message::Tool { .. }));
+    let begins = !matches!(before, Some(Message::Tool { .. }));
     let budget = (request.output_tokens_max / 2).max(THOUGHT_TOKENS_MIN);
     (begins && budget < request.output_tokens_max)
         .then(|| json!({ "type": "enabled", "budget_tokens": budget }))

@@ -1,5 +1,7 @@
 //! Request bodies, compared whole.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::id::AgentId;
 use crate::message::{ToolCall, ToolMeta};

@@ -15,6 +15,7 @@
 
 use crate::json::{List, Object};
 use crate::message::{Message, ToolCall, ToolDefinition};
+use crate::messages::{Block, Part};
 use crate::provider::ModelRequest;
 use crate::provider::body;
 use crate::provider::names::{self, Ids};
@@ -98,7 +99,8 @@ fn put_messages(list: &mut List<'_>, request: &ModelRequest, marks: Marks) {
     let (first, newest) = match marks {
         Marks::WhereWanted if request.model.starts_with(MARKED_MODELS) => {
             let is_user = |message: &Message| matches!(message, Message::User { .. });
-            (Mark::With, request.messages.iter().rposition(|message| is_user(message)))
+            let users = request.messages.iter().enumerate().filter(|(_, message)| is_user(message));
+            (Mark::With, users.last().map(|(nth, _)| nth))
         }
         Marks::WhereWanted | Marks::Never => (Mark::Without, None),
     };
@@ -108,11 +110,39 @@ fn put_messages(list: &mut List<'_>, request: &ModelRequest, marks: Marks) {
             put_content(wire, &request.system, first);
         });
     }
-    let mut ids = Ids::default();
-    for (nth, message) in request.messages.iter().enumerate() {
+    let (mut ids, mut nth) = (Ids::default(), 0);
+    let mut put = |list: &mut List<'_>, message: &Message| {
         let mark = if newest == Some(nth) { Mark::With } else { Mark::Without };
+        nth += 1;
         list.object(|wire| put_message(wire, message, mark, &mut ids));
+    };
+    for part in request.messages.parts() {
+        match part {
+            Part::One(message) => put(list, message),
+            Part::Block(block) => match block.written(written).filter(|_| newest.is_none()) {
+                Some(written) => list.extend(written),
+                None => block.iter().for_each(|message| put(list, message)),
+            },
+        }
     }
+}
+
+/// Messages that are written the same in every request: what a call is called depends on those before
+/// it.
+fn written(block: &Block) -> Option<Vec<u8>> {
+    let is_plain = |message: &Message| match message {
+        Message::User { .. } => true,
+        Message::Assistant { tool_calls, .. } => tool_calls.is_empty(),
+        Message::Tool { .. } => false,
+    };
+    block.iter().all(is_plain).then(|| {
+        List::entries(0, |list| {
+            for message in block.iter() {
+                let ids = &mut Ids::default();
+                list.object(|wire| put_message(wire, message, Mark::Without, ids));
+            }
+        })
+    })
 }
 
 fn put_message(wire: &mut Object<'_>, message: &Message, mark: Mark, ids: &mut Ids) {

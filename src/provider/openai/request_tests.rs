@@ -158,3 +158,53 @@ fn what_stays_the_same_is_marked_for_the_models_that_want_it() {
         ])
     );
 }
+
+#[test]
+fn a_conversation_is_written_the_same_however_often_and_however_long() {
+    let calling = Message::Assistant {
+        content: "Let me see.".to_owned(),
+        tool_calls: vec![call("echo", json!({}))],
+        meta: None,
+    };
+    let result =
+        Message::Tool { content: "x".to_owned(), tool_call_id: "c1".to_owned(), meta: None };
+    let said = |text: &str| Message::Assistant {
+        content: text.to_owned(),
+        tool_calls: Vec::new(),
+        meta: None,
+    };
+    let turn = |number: usize| {
+        let question = user(&format!("question \"{number}\""));
+        match number % 40 {
+            20 => vec![question, calling.clone(), result.clone(), said("done")],
+            _ => vec![question, said(&format!("answer {number}"))],
+        }
+    };
+    let all: Vec<Message> = (0..100).flat_map(turn).collect();
+    let mut asked = request("Be brief.", Vec::new(), Vec::new());
+    asked.model = "anthropic/claude".to_owned();
+    let marking = Dialect { marks: Marks::WhereWanted, ..PLAIN };
+    for message in &all {
+        asked.messages.push(Arc::new(message.clone()));
+        // The second time what is written already is taken.
+        let sent = [spoken(&asked, PLAIN), spoken(&asked, PLAIN)];
+        assert_eq!(sent[0], sent[1]);
+        let texts = |sent: &Value| -> Vec<Value> {
+            let text = |message: &Value| match &message["content"] {
+                Value::Array(parts) => parts[0]["text"].clone(),
+                text => text.clone(),
+            };
+            sent["messages"].as_array().unwrap()[1..].iter().map(text).collect()
+        };
+        let expected: Vec<Value> = asked.messages.iter().map(|m| m.content().into()).collect();
+        assert_eq!(texts(&sent[0]), expected);
+        assert_eq!(texts(&spoken(&asked, marking)), expected);
+    }
+    let sent = spoken(&asked, PLAIN);
+    let messages = sent["messages"].as_array().unwrap();
+    let ids = messages.iter().filter_map(|message| message["tool_calls"][0]["id"].as_str());
+    assert_eq!(ids.collect::<Vec<_>>(), ["c1", "c1_2"]);
+    let results = messages.iter().filter_map(|message| message["tool_call_id"].as_str());
+    assert_eq!(results.collect::<Vec<_>>(), ["c1", "c1_2"]);
+    assert!(messages.len() > 200);
+}

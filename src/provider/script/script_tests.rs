@@ -31,7 +31,9 @@ async fn ask(provider: &Remote, agent: &str, content: &str) -> Outcome {
         agent: AgentId::parse(agent).unwrap(),
         model: "id".to_owned(),
         system: "".into(),
-        messages: vec![Arc::new(Message::User { content: content.into(), meta: None })],
+        messages: [Arc::new(Message::User { content: content.into(), meta: None })]
+            .into_iter()
+            .collect(),
         tools: Arc::new([]),
         output_tokens_max: 10,
         reasoning: false,
