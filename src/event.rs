@@ -259,7 +259,10 @@ impl Event {
     }
 
     fn put_envelope(&self, event: &mut Object<'_>) {
-        event.value("agent_id", &self.agent_id);
+        match &self.agent_id {
+            Some(agent_id) => event.text("agent_id", agent_id.as_str()),
+            None => event.value("agent_id", &()),
+        }
         event.text("at", &self.at);
         if let Some(request_id) = &self.request_id {
             event.text("request_id", request_id.as_str());

@@ -39,7 +39,7 @@ impl AgentId {
         let well_formed = stem.len() <= AGENT_ID_CHARS_MAX
             && stem.starts_with(|c: char| c.is_ascii_alphanumeric())
             && stem.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
-            && !stem.contains("..");
+            && !stem.as_bytes().windows(2).any(|two| two == b"..");
         if well_formed {
             Ok(Self(text.into()))
         } else {
@@ -68,7 +68,7 @@ pub struct RequestId(Arc<str>);
 
 impl RequestId {
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        let chars = text.chars().take(REQUEST_ID_CHARS_MAX + 1).count();
+        let chars = if text.is_ascii() { text.len() } else { text.chars().count() };
         if chars == 0 || chars > REQUEST_ID_CHARS_MAX || text.chars().any(char::is_control) {
             return Err(IdError::Request { shown: shorten(text) });
         }

@@ -1,9 +1,11 @@
 //! A chat completions request. Pure.
 
 use std::fmt;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Delivery, Shown, hash, text};
@@ -70,39 +72,25 @@ impl Shown {
     }
 }
 
-/// Of a request that our own wire wrote: it asks for a stream, and nothing that stands behind its
-/// messages is looked at.
+/// Of a request that our own wire wrote, which asks for a stream. What stands between the texts of a
+/// conversation is found as it is written there: inside of a text every quote has a backslash before it,
+/// so none of it can stand in one.
 pub(super) fn read_ours(body: &str) -> Option<Shown> {
-    #[derive(Default)]
-    struct Head<'a> {
-        model: Option<String>,
-        messages: Option<Messages<'a>>,
-    }
-    struct Reader<'r, 'a>(&'r mut Head<'a>);
-    impl<'de> Visitor<'de> for Reader<'_, 'de> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a request")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-            while self.0.model.is_none() || self.0.messages.is_none() {
-                match members.next_key::<&str>()? {
-                    Some("model") => self.0.model = Some(members.next_value()?),
-                    Some("messages") => self.0.messages = Some(members.next_value()?),
-                    Some(_) => drop(members.next_value::<IgnoredAny>()?),
-                    None => break,
-                }
-            }
-            Ok(())
-        }
-    }
-    let mut head = Head::default();
-    // It ends before the body does, which the deserializer takes for an error.
-    let _ = serde_json::Deserializer::from_str(body).deserialize_map(Reader(&mut head));
-    Some(Shown::of(head.model?, &head.messages?, Delivery::Stream))
+    let (head, messages) = body.split_once(r#","messages":["#)?;
+    let (messages, _) =
+        messages.split_once(r#"],"tools":["#).or_else(|| messages.split_once(r#"],"stream":"#))?;
+    let model = serde_json::from_str(head.strip_prefix(r#"{"model":"#)?).ok()?;
+    let last =
+        MESSAGE.find_iter(messages.as_bytes()).fold((0, 0), |(count, _), at| (count + 1, at));
+    let (count, at) = last;
+    let last: WireMessage<'_> = serde_json::from_str(&messages[at..]).ok()?;
+    let calls = CALL.find_iter(messages.as_bytes()).count();
+    Some(Shown::of(model, &Messages { count, calls, last: last.content }, Delivery::Stream))
 }
+
+/// How each message of ours begins, and each call in one.
+static MESSAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#"{"role":"#));
+static CALL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#","function":{"#));
 
 /// Of a request that was read.
 pub(super) fn digest(body: &str) -> u64 {

@@ -1,8 +1,16 @@
 //! Requests of both wires.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::{ProviderConfig, ProviderKind};
+use crate::id::AgentId;
+use crate::message::{Message, ToolCall, ToolDefinition};
+use crate::provider::ModelRequest;
+use crate::provider::openai::Completions;
+use crate::provider::wire::Wire as _;
 
 fn posted(path: &str, body: &str) -> Request<Bytes> {
     let request = Request::post(format!("http://model{path}")).header(AGENT_HEADER, "w1");
@@ -44,20 +52,59 @@ fn a_request_is_read_by_agent_model_and_last_message() {
 
 #[test]
 fn a_request_of_ours_is_read_as_any_other() {
-    let body = json!({
-        "model": "m",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "assistant", "content": null, "tool_calls": [{"id": "a"}]},
-            {"role": "tool", "content": "one", "tool_call_id": "a"},
-        ],
-        "tools": [{"type": "function", "function": {"name": "echo"}}],
-        "stream": true,
-    });
-    let request = posted(CHAT, &body.to_string());
-    assert_eq!(Question::read_ours(&request), Question::read(&request));
-    let cut = posted(CHAT, r#"{"model":"m","messages":[{"role":"user"}"#);
-    assert_eq!(Question::read_ours(&cut), Question::read(&cut));
+    let sly = r#""}],"tools":[{"role":","function":{},"messages":["stream":"#;
+    let call = |id: &str| ToolCall {
+        id: id.to_owned(),
+        name: "echo".to_owned(),
+        arguments: json!({"message": sly, "role": {"function": {}}, "messages": [], "stream": true}),
+    };
+    let said = |content: &str, tool_calls| Message::Assistant {
+        content: content.to_owned(),
+        tool_calls,
+        meta: None,
+    };
+    let result = |tool_call_id: &str| Message::Tool {
+        content: sly.to_owned(),
+        tool_call_id: tool_call_id.to_owned(),
+        meta: None,
+    };
+    let user = |content: &str| Message::User { content: content.into(), meta: None };
+    let conversation = [
+        user(sly),
+        said("", vec![call("a"), call("b")]),
+        result("a"),
+        result("b"),
+        said(sly, vec![call("c")]),
+        result("c"),
+        said(sly, Vec::new()),
+        user("ü\\"),
+    ];
+    let tool = ToolDefinition {
+        name: "echo".into(),
+        description: sly.into(),
+        parameters: json!({"function": {"role": {}}, "messages": []}).into(),
+    };
+    let wire = Completions::of(&ProviderConfig::of(ProviderKind::Script));
+    for tools in [Vec::new(), vec![tool]] {
+        for system in ["", sly] {
+            for shown in 1..=conversation.len() {
+                let asked = ModelRequest {
+                    agent: AgentId::parse("w1").unwrap(),
+                    model: "\"m\"".to_owned(),
+                    system: system.into(),
+                    messages: conversation[..shown].iter().cloned().map(Arc::new).collect(),
+                    tools: tools.clone().into(),
+                    output_tokens_max: 7,
+                    reasoning: true,
+                };
+                let body = String::from_utf8(wire.body(&asked)).unwrap();
+                let sent = posted(CHAT, &body);
+                assert_eq!(Question::read_ours(&sent), Question::read(&sent));
+                let cut = posted(CHAT, &body[..body.len() / 9]);
+                assert_eq!(Question::read_ours(&cut), Question::read(&cut));
+            }
+        }
+    }
 }
 
 #[test]

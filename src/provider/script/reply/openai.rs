@@ -89,7 +89,8 @@ struct Writer<'a> {
     id: String,
 }
 
-/// Besides what a record says.
+const RECORD_OPENS: &[u8] = b"data: ";
+const RECORD_ENDS: &[u8] = b"\n\n";
 const RECORD_BYTES_USUAL: usize = 256;
 
 impl Writer<'_> {
@@ -126,7 +127,9 @@ impl Writer<'_> {
     }
 
     fn record(&self, rest: impl FnOnce(&mut Object<'_>)) -> String {
-        let data = Object::build(RECORD_BYTES_USUAL, |record| {
+        let mut text = Vec::with_capacity(RECORD_BYTES_USUAL);
+        text.extend_from_slice(RECORD_OPENS);
+        Object::append(&mut text, |record| {
             record.text("id", &self.id);
             record.word("object", "chat.completion.chunk");
             // A script has no clock.
@@ -134,7 +137,8 @@ impl Writer<'_> {
             record.text("model", self.model);
             rest(record);
         });
-        record(str::from_utf8(&data).expect("JSON is text"))
+        text.extend_from_slice(RECORD_ENDS);
+        String::from_utf8(text).expect("JSON is text")
     }
 }
 
@@ -159,5 +163,5 @@ fn put(delta: &mut Object<'_>, said: &Chunk<'_>) {
 }
 
 fn record(data: &str) -> String {
-    ["data: ", data, "\n\n"].concat()
+    format!("data: {data}\n\n")
 }
