@@ -8,6 +8,9 @@ use super::tokens::{self, Count, Encoding};
 use crate::message::{Message, check_pairs};
 use crate::messages::Messages;
 
+/// Which share of the messages in memory is let go of at a time.
+const LET_GO_SHARE: usize = 8;
+
 #[derive(Debug)]
 pub struct Conversation {
     /// How many messages came before those in memory.
@@ -125,13 +128,14 @@ impl Conversation {
         self.counted = Counted::default();
     }
 
-    /// Lets go of the oldest messages, which stay in the database, where too many are in memory. What
-    /// is left begins with a user's message.
+    /// Lets go of the oldest messages, which stay in the database, where too many are in memory: of more
+    /// than it has to, so that most requests begin as the one before did. What is left begins with a
+    /// user's message.
     pub fn shorten(&mut self) {
         if self.entries.len() <= self.in_memory_max {
             return;
         }
-        let beyond = self.entries.len() - self.in_memory_max;
+        let beyond = self.entries.len() - (self.in_memory_max - self.in_memory_max / LET_GO_SHARE);
         let is_user = |entry: &Arc<Entry>| matches!(*entry.message, Message::User { .. });
         let cut = self.entries[beyond..].iter().position(is_user).map(|place| beyond + place);
         let Some(cut) = cut else { return };
@@ -264,12 +268,17 @@ mod tests {
         long.shorten();
         assert_eq!(long.len(), MAX + 3);
         let view = shown(&long);
-        assert_eq!((view.first, view.entries.len()), (4, MAX - 1));
-        assert_eq!(view.entries[0].message, user("4"));
+        let gone = 3 + MAX / LET_GO_SHARE;
+        assert_eq!((view.first, view.entries.len()), (gone, MAX + 3 - gone));
+        assert_eq!(view.entries[0].message, user(&gone.to_string()));
         assert_eq!(view.opening.as_ref().map(|opening| &opening.message), Some(&user("0")));
         long.truncate(MAX + 1);
         let view = shown(&long);
-        assert_eq!(view.entries.len(), MAX - 3);
+        assert_eq!(view.entries.len(), MAX + 1 - gone);
+        // The next turns let go of nothing more.
+        (0..MAX / LET_GO_SHARE).for_each(|_| long.append(user("more")));
+        long.shorten();
+        assert_eq!(shown(&long).first, gone);
     }
 
     #[test]
