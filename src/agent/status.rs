@@ -29,6 +29,10 @@ impl Agent {
     }
 
     pub(super) fn publish(&self) {
+        let before = self.published.load();
+        if self.is_shown(&before) {
+            return;
+        }
         let status = Status {
             id: self.id.clone(),
             model: self.model.clone(),
@@ -44,10 +48,6 @@ impl Agent {
             halted_at_iteration_limit: self.standing.halted_at_iteration_limit,
             last_action_at: self.standing.last_action_at.clone(),
         };
-        let before = self.published.load_full();
-        if *before == status {
-            return;
-        }
         let is_other = before.settled_count != status.settled_count
             || before.model != status.model
             || before.preamble != status.preamble
@@ -56,5 +56,23 @@ impl Agent {
         if is_other {
             self.shared.exports.changed(self.facts.number);
         }
+    }
+
+    /// Whether this is what the agent shows now. Asked with all that happens to it, so nothing is copied.
+    fn is_shown(&self, status: &Status) -> bool {
+        let active_request = self.running.as_ref().map(|running| &running.request);
+        status.active_request.as_ref() == active_request
+            && status.message_count == self.messages_told()
+            && status.settled_count == self.messages_settled
+            && status.queued == self.queue.len()
+            && status.last_action_at == self.standing.last_action_at
+            && status.halted_at_iteration_limit == self.standing.halted_at_iteration_limit
+            && status.waits_for_confirmation == self.confirmations.is_waiting()
+            && status.should_shutdown == self.should_shutdown
+            && Arc::ptr_eq(&status.preamble, &self.preamble)
+            && Arc::ptr_eq(&status.permissions, &self.permissions)
+            && Arc::ptr_eq(&status.shown, &self.shown)
+            && status.model == self.model
+            && status.id == self.id
     }
 }
