@@ -66,12 +66,13 @@ pub(super) async fn shape(server: &Target, mock: &Target) -> anyhow::Result<Shap
     let mut connection = Connection::open(server).await?;
     let reply_bytes = connection.call(&send_request(server, &ids[0])).await?;
     destroy_agents(server, &ids).await?;
-    Ok(Shape { request_bytes: last_request_bytes(mock).await?, reply_bytes })
+    Ok(Shape { request_bytes: request_bytes(mock, "/last").await?, reply_bytes })
 }
 
-async fn last_request_bytes(mock: &Target) -> anyhow::Result<usize> {
+/// What the model says of the bodies it was sent.
+async fn request_bytes(mock: &Target, path: &str) -> anyhow::Result<usize> {
     let mut connection = Connection::open(mock).await?;
-    let (_, body) = connection.exchange(&get(mock, "/last")).await?;
+    let (_, body) = connection.exchange(&get(mock, path)).await?;
     let bytes: Value = serde_json::from_slice(body)?;
     Ok(usize::try_from(bytes.as_u64().unwrap_or(0))?)
 }
@@ -92,7 +93,7 @@ pub(crate) async fn turns_per_second(bench: &Bench) -> anyhow::Result<Vec<Row>> 
     for commits in [Commits::Grouped, Commits::None] {
         let yardstick = |shape| Yardstick::baresend(mock.port, shape, commits);
         let server = bench.server(mock.port, &yardstick(Shape::default())).await?;
-        let baresend = yardstick(shape(&server, &mock).await?).start()?;
+        let of_one = shape(&server, &mock).await?;
         let durable = commits != Commits::None;
         if !durable && server.has_store() {
             continue;
@@ -104,6 +105,11 @@ pub(crate) async fn turns_per_second(bench: &Bench) -> anyhow::Result<Vec<Row>> 
         };
         for agents in [8, 32] {
             let what = format!("turns per second, {agents} agents{suffix}");
+            // Conversations grow within a slice, so the yardstick moves as many bytes as theirs on average.
+            request_bytes(&mock, "/mean").await?;
+            turn_rate(&server, agents, bench).await?;
+            let request_bytes = request_bytes(&mock, "/mean").await?;
+            let baresend = yardstick(Shape { request_bytes, ..of_one }).start()?;
             let theirs = async || turn_rate(&baresend, agents, bench).await;
             if durable && !server.has_store() {
                 let rate = Unit::PerSecond.show(alone(bench, theirs).await?.median);
@@ -211,7 +217,7 @@ async fn server_growth(server: &Target, mock: &Target) -> anyhow::Result<Growth>
         }
         waits.push(timed(&mut connection, &request).await?);
         if turn == EARLY + LOOK / 2 || turn == LATE + LOOK / 2 {
-            bytes.push(last_request_bytes(mock).await?);
+            bytes.push(request_bytes(mock, "/last").await?);
         }
     }
     written.push(server.written_bytes()?);

@@ -1,9 +1,10 @@
 //! `mock`: a model that answers at once, in the streaming form of OpenAI chat completions.
-//! `GET /last` tells how long the body of its last request was.
+//! `GET /last` tells how long the body of its last request was, `GET /mean` how long bodies were on
+//! average since that was asked last.
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let last = Arc::new(AtomicUsize::new(0));
+    let mean = Arc::new(Mean::default());
     let (chunks, gap) = (yardstick.chunks, Duration::from_micros(yardstick.gap_us));
     let burst = yardstick.burst;
     let whole: Arc<[Bytes]> =
@@ -29,15 +31,19 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
     let calls_on: Option<Arc<[u8]>> =
         yardstick.calls_on.as_deref().map(|ask| json!(ask).to_string().into_bytes().into());
     http::serve(yardstick.port, move |request| {
-        let (last, whole) = (Arc::clone(&last), Arc::clone(&whole));
+        let (last, mean, whole) = (Arc::clone(&last), Arc::clone(&mean), Arc::clone(&whole));
         let (calls_on, calling) = (calls_on.clone(), Arc::clone(&calling));
         async move {
             if request.method() == Method::GET {
-                let bytes = last.load(Ordering::Relaxed);
+                let bytes = match request.uri().path() {
+                    "/mean" => mean.take(),
+                    _ => last.load(Ordering::Relaxed),
+                };
                 return Ok(http::json(bytes.to_string().into()));
             }
             let body = request.into_body().collect().await?.to_bytes();
             last.store(body.len(), Ordering::Relaxed);
+            mean.add(body.len());
             let calls = calls_on.is_some_and(|ask| newest(&body).is_some_and(|text| *text == *ask));
             let frames = if gap.is_zero() {
                 unhurried(if calls { calling } else { whole }, burst).left_stream()
@@ -50,6 +56,27 @@ pub(crate) async fn run(yardstick: &Yardstick) -> anyhow::Result<()> {
         }
     })
     .await
+}
+
+/// How long bodies are on average.
+#[derive(Debug, Default)]
+struct Mean {
+    bytes: AtomicU64,
+    bodies: AtomicU64,
+}
+
+impl Mean {
+    fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.bodies.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Begins anew.
+    fn take(&self) -> usize {
+        let bytes = self.bytes.swap(0, Ordering::Relaxed);
+        let bodies = self.bodies.swap(0, Ordering::Relaxed);
+        usize::try_from(bytes / bodies.max(1)).expect("bodies fit into memory")
+    }
 }
 
 /// The pieces, with a pause after each burst.
