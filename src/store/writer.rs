@@ -1,5 +1,5 @@
-//! The task with the queue: takes what waits, has it done in one blocking call, tells everybody.
-//! It never touches the database itself, and never waits for anybody it tells.
+//! The task with the queue: takes what waits, has it done in one blocking call, tells everybody, while
+//! more is being done if more waits. It never touches the database itself, and never waits for anybody it tells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,24 +78,36 @@ impl Writer {
 
     pub(super) async fn run(mut self, mut ledger: Ledger) {
         let mut forget_at = Instant::now();
+        let mut first = None;
+        // What was done and nobody was told of yet: that happens while the next round is under way.
+        let mut done: Option<Done> = None;
         let close = loop {
-            tokio::select! {
-                biased;
-                job = self.queue.recv() => {
-                    // All handles are gone: nobody is left to be told.
-                    let Some(job) = job else { break None };
-                    let mut round = self.round(job);
-                    let close = round.close.take();
-                    let done;
-                    (ledger, done) = self.blocking.call(move || round.perform(ledger)).await;
+            if let Some(job) = first.take().or_else(|| self.queue.try_recv().ok()) {
+                let mut round = self.round(job);
+                let close = round.close.take();
+                let under_way = self.blocking.call(move || round.perform(ledger));
+                self.tell(done.take());
+                let just_done;
+                (ledger, just_done) = under_way.await;
+                done = Some(just_done);
+                if close.is_some() {
                     self.tell(done);
-                    if close.is_some() {
-                        break close;
-                    }
+                    break close;
                 }
-                () = tokio::time::sleep_until(forget_at) => {}
+            } else {
+                self.tell(done.take());
+                tokio::select! {
+                    biased;
+                    job = self.queue.recv() => match job {
+                        Some(job) => first = Some(job),
+                        // All handles are gone: nobody is left to be told.
+                        None => break None,
+                    },
+                    () = tokio::time::sleep_until(forget_at) => {}
+                }
             }
             if forget_at <= Instant::now() {
+                self.tell(done.take());
                 let more;
                 (ledger, more) = self.blocking.call(move || forget_old(ledger)).await;
                 forget_at = match more {
@@ -128,7 +140,8 @@ impl Writer {
     }
 
     /// First the events, then the answers: who is answered finds the events published.
-    fn tell(&self, done: Done) {
+    fn tell(&self, done: Option<Done>) {
+        let Some(done) = done else { return };
         if let Ok(events) = &done.committed
             && let (Some(first), Some(last)) = (events.first(), events.last())
         {

@@ -11,14 +11,20 @@ pub trait Blocking: Send + Sync {
 }
 
 impl dyn Blocking + '_ {
-    /// Runs `job` and returns what it returned.
-    pub async fn call<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+    /// Runs `job` and returns what it returned. It is begun at once, whenever that is waited for.
+    pub fn call<T, F>(&self, job: F) -> impl Future<Output = T> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
         let (sender, receiver) = oneshot::channel();
-        self.run(Box::new(move || {
+        let running = self.run(Box::new(move || {
             // Nobody waits any more when the receiver is gone; the work is done all the same.
             let _ = sender.send(job());
-        }))
-        .await;
-        receiver.await.expect("a blocking job sends its value before it ends")
+        }));
+        async move {
+            running.await;
+            receiver.await.expect("a blocking job sends its value before it ends")
+        }
     }
 }
