@@ -102,7 +102,7 @@ pub const STORE_QUEUE_MAX: usize = 1024;
 /// Jobs that are done in one go, the commits among them in one transaction.
 pub const STORE_BATCH_MAX: usize = 256;
 /// What SQLite keeps of the database in memory.
-pub const STORE_CACHE_KIB: i64 = 1024;
+pub const STORE_CACHE_KIB: i64 = 2048;
 /// Statements that stay prepared: more than there are.
 pub const STORE_STATEMENTS_KEPT: usize = 64;
 /// Pages in the write-ahead log from which on they are copied into the database.

@@ -272,7 +272,8 @@ impl Agent {
 
     fn accept(&mut self, request: SendRequest, reply: AcceptReply) {
         let position = self.queue.len() + usize::from(self.running.is_some());
-        let writes = self.journal().queued(&request, position);
+        let mut writes = self.forget_before(&request.request_id);
+        writes.extend(self.journal().queued(&request, position));
         self.requests.add(request.request_id.clone(), Arc::clone(&request.content));
         self.push(&request.request_id, writes, Then::Accept);
         let id = request.request_id.clone();

@@ -174,6 +174,13 @@ impl Agent {
         }
     }
 
+    /// What is written before a request that has the name of one which is still to be forgotten.
+    pub(super) fn forget_before(&mut self, id: &RequestId) -> Vec<Write> {
+        let agent = self.facts.number;
+        let same = self.forgotten.extract_if(.., |forgotten| forgotten == id);
+        same.map(|id| Write::RequestForgotten { agent, id }).collect()
+    }
+
     /// Forgets a request that could not be written down, with whatever was begun for it.
     fn refuse(&mut self, request: &RequestId, lost: &[Entry]) {
         self.take_queued(|queued| queued.request_id == *request);
@@ -187,6 +194,7 @@ impl Agent {
         if let Some(first) = writes.clone().find_map(message_index) {
             self.conversation.truncate(first);
         }
+        self.forgotten.extend(writes.clone().find_map(forgotten));
         if writes.any(|write| matches!(write, Write::RequestStarted { .. })) {
             self.account.take_back_turn();
         }
@@ -207,6 +215,13 @@ impl Agent {
 fn message_index(write: &Write) -> Option<usize> {
     match write {
         Write::Message { index, .. } => Some(usize::try_from(*index).expect("indexes are counts")),
+        _ => None,
+    }
+}
+
+fn forgotten(write: &Write) -> Option<RequestId> {
+    match write {
+        Write::RequestForgotten { id, .. } => Some(id.clone()),
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Tells whoever writes session files that an agent has something new to save. Nobody waits for it: an
 //! agent's turn is over whether or not its file is written.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +12,7 @@ use crate::store::AgentNumber;
 /// The way to whoever writes session files.
 #[derive(Debug)]
 pub struct Exports {
+    followed: Followed,
     queue: mpsc::Sender<ExportJob>,
     /// Somebody found the queue full: what there is to save is no longer known.
     missed: AtomicBool,
@@ -24,14 +26,29 @@ pub enum ExportJob {
     Finish(oneshot::Sender<()>),
 }
 
+/// Whether any agent has had a session file that follows it since the start. Until then what agents
+/// do is nothing to save, and nobody is woken for it.
+#[derive(Clone, Debug, Default)]
+pub struct Followed(Arc<AtomicBool>);
+
+impl Followed {
+    pub fn note(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_noted(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
 impl Exports {
-    pub fn new() -> (Self, mpsc::Receiver<ExportJob>) {
+    pub fn new(followed: Followed) -> (Self, mpsc::Receiver<ExportJob>) {
         let (queue, jobs) = mpsc::channel(EXPORT_QUEUE_MAX);
-        (Self { queue, missed: AtomicBool::new(false) }, jobs)
+        (Self { followed, queue, missed: AtomicBool::new(false) }, jobs)
     }
 
     pub fn changed(&self, agent: AgentNumber) {
-        if self.queue.try_send(ExportJob::Changed(agent)).is_err() {
+        if self.followed.is_noted() && self.queue.try_send(ExportJob::Changed(agent)).is_err() {
             self.missed.store(true, Ordering::Release);
         }
     }

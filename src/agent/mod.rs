@@ -43,7 +43,7 @@ pub use context::{
     Automatic, Compacted, CompactionRules, NotCompacted, SUMMARY_TASK, When, summary_message,
 };
 pub use conversation::Remembered;
-pub use exports::{ExportJob, Exports};
+pub use exports::{ExportJob, Exports, Followed};
 pub use handle::{
     Accepted, AgentHandle, Cancelled, CompactError, Context, Family, Gone, Page, Retire, SendError,
     SendRequest, Status, Unanswered,

@@ -118,7 +118,8 @@ impl Pool {
         let Opened { store, residents, budgets, next_number, .. } = opened;
         let accounts = Accounts::restored(budgets, world.clock.now());
         let directory = Directory::new(world.clone(), ground.home.clone());
-        let (exports, jobs) = Exports::new();
+        let registry = Registry::new(residents, next_number);
+        let (exports, jobs) = Exports::new(registry.followed_at_all());
         let pool = Arc::new_cyclic(|pool: &Weak<Self>| {
             let shared = Shared {
                 world,
@@ -142,7 +143,7 @@ impl Pool {
                 exports,
             };
             Self {
-                registry: Mutex::new(Registry::new(residents, next_number)),
+                registry: Mutex::new(registry),
                 desk: Desk::default(),
                 restoring: Semaphore::new(1),
                 pruning: Semaphore::new(1),

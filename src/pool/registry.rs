@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::waits::Waits;
-use crate::agent::Family;
+use crate::agent::{Family, Followed};
 use crate::id::AgentId;
 use crate::store::{AgentNumber, Exported, Resident};
 
@@ -22,6 +22,7 @@ pub struct Registry<A> {
     stopping: bool,
     /// The agent that a terminal followed last, as far as this server knows.
     pub(super) last_session: Option<AgentNumber>,
+    pub(super) followed_at_all: Followed,
 }
 
 #[derive(Debug)]
@@ -109,6 +110,7 @@ impl<A> Registry<A> {
             waits: Waits::default(),
             stopping: false,
             last_session: None,
+            followed_at_all: Followed::default(),
         };
         for Resident { number, id, parent, exported, .. } in residents {
             assert!(number < next_number, "no agent has a number that is still to be given");

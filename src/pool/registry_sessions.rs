@@ -2,6 +2,7 @@
 
 use super::registry::{Presence, Registry};
 use super::sessions::Targets;
+use crate::agent::Followed;
 use crate::id::AgentId;
 use crate::store::{AgentNumber, Exported};
 
@@ -10,6 +11,9 @@ impl<A> Registry<A> {
     pub fn set_exported(&mut self, number: AgentNumber, exported: Exported) {
         if let Some(entry) = self.agents.get_mut(&number) {
             entry.exported = exported;
+            if exported == Exported::Yes {
+                self.followed_at_all.note();
+            }
         }
     }
 
@@ -24,6 +28,7 @@ impl<A> Registry<A> {
 
     pub fn set_last_session(&mut self, number: AgentNumber) {
         self.last_session = Some(number);
+        self.followed_at_all.note();
     }
 
     pub fn clear_last_session(&mut self) {
@@ -66,6 +71,16 @@ impl<A> Registry<A> {
     pub fn followed(&self) -> Vec<AgentNumber> {
         let numbers = self.agents.keys().copied();
         numbers.filter(|number| self.targets_of(*number).is_some()).collect()
+    }
+
+    /// Where it is noted that there are any such agents.
+    pub fn followed_at_all(&self) -> Followed {
+        self.followed_at_all.clone()
+    }
+
+    /// Whether an agent is saved somewhere.
+    pub fn is_followed(&self, number: AgentNumber) -> bool {
+        self.targets_of(number).is_some()
     }
 
     fn targets_of(&self, number: AgentNumber) -> Option<Targets> {

@@ -3,8 +3,8 @@
 //! agent changes nothing at all.
 //!
 //! What turns write again and again waits until the end of the transaction, where it is written once:
-//! that an agent changed, how it stands, and requests that are accepted. Whatever else is written finds
-//! that done.
+//! how agents stand, and requests that are accepted. Whatever else is written finds that done. When an
+//! agent changed last is written with the end of its turn: until then the open request says that it does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub(super) struct Change<'c> {
     pub(super) journal: &'c mut Journal,
     pub(super) known: Known,
     pub(super) accepted: Vec<Accepted>,
-    /// Agents that changed, with how they stand where that is new.
-    pub(super) touched: BTreeMap<AgentNumber, Option<Standing>>,
+    /// How agents stand where that is new.
+    pub(super) standings: BTreeMap<AgentNumber, Standing>,
     /// ISO 8601, UTC.
     pub(super) now: Arc<str>,
     /// To be published once it is committed.
@@ -45,7 +45,12 @@ impl Change<'_> {
             Write::RequestEnded { agent, id, status, outcome } => {
                 self.end_request(agent, &id, (status, &outcome))
             }
-            Write::Standing { agent, standing } => self.touch(agent, Some(standing)).map(drop),
+            Write::Standing { agent, standing } => {
+                if self.known.is_there(&self.statements, agent)? {
+                    self.standings.insert(agent, standing);
+                }
+                Ok(())
+            }
             Write::ToolStarted { agent, request, tool_id, name } => {
                 self.start_call(agent, &request, (&tool_id, &name))
             }
@@ -94,25 +99,14 @@ impl Change<'_> {
     /// Writes what waited. To be called before the transaction is committed.
     pub(super) fn settle(&mut self) -> rusqlite::Result<()> {
         self.write_accepted()?;
-        for (agent, standing) in std::mem::take(&mut self.touched) {
+        for (agent, standing) in std::mem::take(&mut self.standings) {
             let now = Arc::clone(&self.now);
             self.run(
-                "UPDATE agents SET modified_at = ?2, standing = coalesce(?3, standing) \
-                 WHERE number = ?1",
-                (sql(agent), now, standing.as_ref().map(text)),
+                "UPDATE agents SET modified_at = ?2, standing = ?3 WHERE number = ?1",
+                (sql(agent), now, text(&standing)),
             )?;
         }
         Ok(())
-    }
-
-    /// Notes that an agent changed. Returns whether it is there: what comes after its end changes nothing.
-    fn touch(&mut self, agent: AgentNumber, stands: Option<Standing>) -> rusqlite::Result<bool> {
-        let there = self.known.is_there(&self.statements, agent)?;
-        if there {
-            let standing = self.touched.entry(agent).or_default();
-            *standing = stands.or_else(|| standing.take());
-        }
-        Ok(there)
     }
 
     /// What an agent is made from changes with it: the older of two records must not win.
@@ -122,9 +116,13 @@ impl Change<'_> {
         update: &'static str,
         params: impl rusqlite::Params,
     ) -> rusqlite::Result<()> {
-        let now = Arc::clone(&self.now);
-        self.run("UPDATE agents SET modified_at = ?2 WHERE number = ?1", (sql(agent), now))?;
+        self.note_modified(agent)?;
         self.run(update, params)
+    }
+
+    pub(super) fn note_modified(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+        let now = Arc::clone(&self.now);
+        self.run("UPDATE agents SET modified_at = ?2 WHERE number = ?1", (sql(agent), now))
     }
 
     /// Each member as a whole: one that is an object is replaced, not merged.
@@ -187,7 +185,7 @@ impl Change<'_> {
         self.run("DELETE FROM recipes WHERE agent = ?1", number)?;
         self.forget_messages(agent)?;
         self.run("DELETE FROM summaries WHERE agent = ?1", number)?;
-        self.run("DELETE FROM requests WHERE agent = ?1", number)?;
+        self.forget_requests(agent)?;
         self.run("DELETE FROM tool_calls WHERE agent = ?1", number)?;
         self.run("DELETE FROM confirmations WHERE agent = ?1", number)?;
         self.run("DELETE FROM last_session WHERE agent = ?1", number)?;
@@ -201,7 +199,7 @@ impl Change<'_> {
         index: u64,
         message: &Message,
     ) -> rusqlite::Result<()> {
-        if !self.touch(agent, None)? {
+        if !self.known.is_there(&self.statements, agent)? {
             return Ok(());
         }
         match message {

@@ -23,6 +23,8 @@ pub(super) struct Known {
     tails: BTreeMap<AgentNumber, Tail>,
     /// Agents with calls on record.
     with_calls: BTreeSet<AgentNumber>,
+    /// Where their newest requests are.
+    asked: BTreeMap<AgentNumber, u64>,
     /// Requests that have not ended.
     open: BTreeMap<(AgentNumber, RequestId), RequestRow>,
 }
@@ -35,7 +37,8 @@ impl Known {
             .query_map((), |row| number(row, 0))?
             .collect::<Result<_, _>>()?;
         let open = if open_from == 0 { BTreeMap::new() } else { read_open(statements, open_from)? };
-        Ok(Self { there: BTreeMap::new(), tails: BTreeMap::new(), with_calls, open })
+        let (there, tails, asked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Self { there, tails, with_calls, asked, open })
     }
 
     /// Whether an agent is there, active or dormant.
@@ -92,7 +95,16 @@ impl Known {
         self.there.remove(&agent);
         self.tails.remove(&agent);
         self.with_calls.remove(&agent);
+        self.asked.remove(&agent);
         self.open.retain(|(of, _), _| *of != agent);
+    }
+
+    /// Notes in which block the newest request of an agent is. Returns whether it may be the first there.
+    pub(super) fn is_asked_first_in(&mut self, agent: AgentNumber, block: u64) -> bool {
+        if self.asked.len() >= KNOWN_AGENTS_MAX {
+            self.asked.clear();
+        }
+        self.asked.insert(agent, block) != Some(block)
     }
 
     pub(super) fn opened(&mut self, agent: AgentNumber, id: RequestId, row: RequestRow) {

@@ -203,7 +203,7 @@ impl Ledger {
             journal: &mut self.journal,
             known,
             accepted: Vec::new(),
-            touched: BTreeMap::new(),
+            standings: BTreeMap::new(),
             now: iso(self.world.clock.now()),
             events: Vec::new(),
         };

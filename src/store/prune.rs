@@ -49,7 +49,7 @@ pub(super) fn bytes(connection: &Connection, agent: AgentNumber) -> rusqlite::Re
         "SELECT coalesce(sum(length(CAST(recipe AS BLOB))), 0) FROM recipes WHERE agent = ?1",
         "SELECT coalesce(sum(length(CAST(summary AS BLOB))), 0) FROM summaries WHERE agent = ?1",
         "SELECT coalesce(sum(length(CAST(content AS BLOB)) \
-         + coalesce(length(CAST(outcome AS BLOB)), 0)), 0) FROM requests WHERE agent = ?1",
+         + coalesce(length(CAST(outcome AS BLOB)), 0)), 0) FROM agent_requests WHERE agent = ?1",
     ];
     let mut bytes = 0;
     for text in of_tables {
@@ -111,8 +111,8 @@ impl Change<'_> {
         let of_agent = [
             "DELETE FROM messages WHERE number IN \
              (SELECT number FROM agent_messages WHERE agent = ?1 LIMIT ?2)",
-            "DELETE FROM requests WHERE rowid IN \
-             (SELECT rowid FROM requests WHERE agent = ?1 LIMIT ?2)",
+            "DELETE FROM requests WHERE number IN \
+             (SELECT number FROM agent_requests WHERE agent = ?1 LIMIT ?2)",
             "DELETE FROM confirmations WHERE rowid IN \
              (SELECT rowid FROM confirmations WHERE agent = ?1 LIMIT ?2)",
         ];
@@ -125,6 +125,7 @@ impl Change<'_> {
         }
         for delete in [
             "DELETE FROM message_blocks WHERE agent = ?1",
+            "DELETE FROM request_blocks WHERE agent = ?1",
             "DELETE FROM tool_calls WHERE agent = ?1",
             "DELETE FROM summaries WHERE agent = ?1",
             "DELETE FROM recipes WHERE agent = ?1",

@@ -142,8 +142,8 @@ pub(super) fn summary(
 }
 
 fn requests(connection: &Connection, agent: AgentNumber) -> rusqlite::Result<Vec<RequestId>> {
-    let text = "SELECT id FROM requests WHERE agent = ?1 \
-                AND status NOT IN ('queued', 'running') ORDER BY number";
+    let text = "SELECT id FROM agent_requests WHERE agent = ?1 \
+                AND status NOT IN ('queued', 'running') ORDER BY block, number";
     connection.prepare_cached(text)?.query_map([sql(agent)], |row| request_id(row, 0))?.collect()
 }
 
@@ -152,7 +152,9 @@ pub(super) fn request(
     agent: AgentNumber,
     id: &RequestId,
 ) -> rusqlite::Result<Option<RequestRecord>> {
-    let text = "SELECT content, status, outcome FROM requests WHERE agent = ?1 AND id = ?2";
+    // Whoever asks for one most often asks for one of the newest.
+    let text = "SELECT content, status, outcome FROM agent_requests \
+                WHERE agent = ?1 AND id = ?2 ORDER BY block DESC, number DESC LIMIT 1";
     let row = |row: &Row<'_>| {
         let (content, status, outcome) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok(RequestRecord { content, status, outcome })

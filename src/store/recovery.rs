@@ -88,6 +88,7 @@ pub(super) fn run(change: &mut Change<'_>, error: &ErrorObject) -> rusqlite::Res
         open.iter().map(|request| (request.agent, &request.agent_id)).collect();
     for (agent, id) in agents {
         close_calls(change, agent, id, &mut recovered)?;
+        change.note_modified(agent)?;
     }
     let denied = deny_pending(change)?;
     for request in &open {

@@ -1,11 +1,15 @@
 //! Requests, as SQL inside the transaction that makes them durable. One that starts in the transaction
-//! which accepts it, as most do, is written once.
+//! which accepts it, as most do, is written once. Those of all agents stand mixed, and an agent's are found
+//! by the blocks that have some (see `schema`).
 
 use std::sync::Arc;
 
+use rusqlite::{OptionalExtension, Row};
+
 use super::AgentNumber;
 use super::apply::Change;
-use super::database::sql;
+use super::database::{number, sql};
+use super::schema::BLOCK_ROWS;
 use crate::id::RequestId;
 
 /// A request that the transaction accepts and has not written yet.
@@ -75,42 +79,47 @@ impl Change<'_> {
         agent: AgentNumber,
         id: &RequestId,
     ) -> rusqlite::Result<()> {
-        self.known.closed(agent, id);
-        self.run("DELETE FROM requests WHERE agent = ?1 AND id = ?2", (sql(agent), id.as_str()))
+        // What is forgotten is among the oldest.
+        let text = "SELECT number, block FROM agent_requests WHERE agent = ?1 AND id = ?2 \
+                    ORDER BY block, number LIMIT 1";
+        let row = |row: &Row<'_>| Ok((number(row, 0)?, number(row, 1)?));
+        let params = (sql(agent), id.as_str());
+        let found = self.statements.prepare(text)?.query_row(params, row).optional()?;
+        let Some((row, block)) = found else { return Ok(()) };
+        self.run("DELETE FROM requests WHERE number = ?1", [sql(row)])?;
+        self.run(
+            "DELETE FROM request_blocks AS old WHERE agent = ?1 AND block < ?2 AND NOT EXISTS \
+             (SELECT 1 FROM agent_requests WHERE agent = ?1 AND block = old.block)",
+            (sql(agent), sql(block)),
+        )
+    }
+
+    pub(super) fn forget_requests(&mut self, agent: AgentNumber) -> rusqlite::Result<()> {
+        self.run(
+            "DELETE FROM requests WHERE number IN \
+             (SELECT number FROM agent_requests WHERE agent = ?1)",
+            [sql(agent)],
+        )?;
+        self.run("DELETE FROM request_blocks WHERE agent = ?1", [sql(agent)])
     }
 
     /// Writes what waits for it, in the order in which it was accepted.
     pub(super) fn write_accepted(&mut self) -> rusqlite::Result<()> {
         for Accepted { agent, id, content, status } in std::mem::take(&mut self.accepted) {
-            let made = self.statements.run(
-                "INSERT OR IGNORE INTO requests (agent, id, content, status) \
-                 VALUES (?1, ?2, ?3, ?4)",
+            self.run(
+                "INSERT INTO requests (agent, id, content, status) VALUES (?1, ?2, ?3, ?4)",
                 (sql(agent), id.as_str(), &*content, status),
             )?;
-            let row = if made == 1 {
-                self.statements.connection().last_insert_rowid()
-            } else {
-                self.accept_again(agent, &id, (&content, status))?
-            };
+            let row = self.statements.connection().last_insert_rowid();
+            let block = u64::try_from(row).expect("rows are numbered from 1 on") / BLOCK_ROWS;
+            if self.known.is_asked_first_in(agent, block) {
+                self.run(
+                    "INSERT OR IGNORE INTO request_blocks (agent, block) VALUES (?1, ?2)",
+                    (sql(agent), sql(block)),
+                )?;
+            }
             self.known.opened(agent, id, row);
         }
         Ok(())
-    }
-
-    /// A request of this name is there already: it becomes this one.
-    fn accept_again(
-        &mut self,
-        agent: AgentNumber,
-        id: &RequestId,
-        (content, status): (&str, &str),
-    ) -> rusqlite::Result<i64> {
-        self.run(
-            "UPDATE requests SET content = ?3, status = ?4, outcome = NULL \
-             WHERE agent = ?1 AND id = ?2",
-            (sql(agent), id.as_str(), content, status),
-        )?;
-        self.statements
-            .prepare("SELECT number FROM requests WHERE agent = ?1 AND id = ?2")?
-            .query_row((sql(agent), id.as_str()), |row| row.get(0))
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// Migration `n` makes version `n + 1`.
 pub(super) const MIGRATIONS: &[&str] =
-    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6];
+    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
 
 /// The newest version there is.
 pub(super) fn known() -> u32 {
@@ -172,8 +172,8 @@ UPDATE counters SET open_from =
     coalesce((SELECT min(number) FROM requests WHERE status IN ('queued', 'running')), 0);
 ";
 
-/// How many rows in a row are a block, of messages and of events.
-pub(super) const BLOCK_ROWS: u64 = 256;
+/// How many rows in a row are a block, of messages, events and requests.
+pub(super) const BLOCK_ROWS: u64 = 1024;
 
 /// Messages and events stand in the order in which they came, those of all agents mixed. An index that
 /// begins with the agent has a page of its own for each of them, so that every commit wrote as many pages
@@ -217,6 +217,48 @@ CREATE VIEW agent_events AS
     SELECT blocks.agent_id, block, seq, at, name, json
     FROM event_blocks AS blocks CROSS JOIN events
     ON seq >= block * 256 AND seq < (block + 1) * 256 AND events.agent_id = blocks.agent_id;
+";
+
+/// Requests are found as messages are, for the same reason. Their numbers stay: `open_from` is one. That
+/// an agent has each id once is its own care, who knows them all. Blocks are longer than before: with many
+/// agents at work, their notes were a fifth of what was written.
+const VERSION_7: &str = "
+ALTER TABLE requests RENAME TO indexed_requests;
+CREATE TABLE requests (
+    number INTEGER PRIMARY KEY,
+    agent INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    content TEXT NOT NULL,
+    status TEXT NOT NULL
+        CHECK (status IN ('queued', 'running', 'completed', 'cancelled', 'failed', 'interrupted')),
+    outcome TEXT
+) STRICT;
+INSERT INTO requests SELECT number, agent, id, content, status, outcome FROM indexed_requests;
+DROP TABLE indexed_requests;
+CREATE TABLE request_blocks (
+    agent INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    PRIMARY KEY (agent, block)
+) STRICT, WITHOUT ROWID;
+INSERT INTO request_blocks SELECT DISTINCT agent, number / 1024 FROM requests;
+CREATE VIEW agent_requests AS
+    SELECT blocks.agent, block, number, id, content, status, outcome
+    FROM request_blocks AS blocks CROSS JOIN requests
+    ON number >= block * 1024 AND number < (block + 1) * 1024 AND requests.agent = blocks.agent;
+DROP VIEW agent_messages;
+DELETE FROM message_blocks;
+INSERT INTO message_blocks SELECT agent, number / 1024, min(place) FROM messages GROUP BY 1, 2;
+CREATE VIEW agent_messages AS
+    SELECT blocks.agent, block, number, messages.place, message
+    FROM message_blocks AS blocks CROSS JOIN messages
+    ON number >= block * 1024 AND number < (block + 1) * 1024 AND messages.agent = blocks.agent;
+DROP VIEW agent_events;
+DELETE FROM event_blocks;
+INSERT INTO event_blocks (agent_id, block) SELECT DISTINCT agent_id, seq / 1024 FROM events;
+CREATE VIEW agent_events AS
+    SELECT blocks.agent_id, block, seq, at, name, json
+    FROM event_blocks AS blocks CROSS JOIN events
+    ON seq >= block * 1024 AND seq < (block + 1) * 1024 AND events.agent_id = blocks.agent_id;
 ";
 
 #[cfg(test)]
@@ -276,11 +318,14 @@ mod tests {
         let mut connection = migrated(&MIGRATIONS[..5]);
         let there = "INSERT INTO messages (agent, place, message) VALUES (2, 1, 'd'), (1, 0, 'a');
                      WITH RECURSIVE more (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more
-                         WHERE n < 300)
+                         WHERE n < 1100)
                      INSERT INTO messages (agent, place, message) SELECT 1, n, n FROM more;
                      INSERT INTO messages (agent, place, message) VALUES (2, 0, 'c');
-                     INSERT INTO events VALUES (255, 'a', '', 'n', '{}'), (256, 'b', '', 'n', '{}'),
-                         (300, 'b', '', 'n', '{}'), (600, 'a', '', 'n', '{}');";
+                     INSERT INTO events VALUES (1023, 'a', '', 'n', '{}'), (1024, 'b', '', 'n', '{}'),
+                         (1100, 'b', '', 'n', '{}'), (2100, 'a', '', 'n', '{}');
+                     INSERT INTO requests (number, agent, id, content, status)
+                         VALUES (7, 1, 'r1', 'x', 'completed'), (1024, 1, 'r2', 'y', 'running'),
+                         (1030, 2, 'r1', 'z', 'completed');";
         connection.execute_batch(there).unwrap();
         migrate(&mut connection, MIGRATIONS).unwrap();
         let found = |sql: &str| -> Vec<(String, i64)> {
@@ -292,13 +337,17 @@ mod tests {
         let of_two = "SELECT message, place FROM agent_messages WHERE agent = 2 ORDER BY number";
         assert_eq!(found(of_two), [("c", 0), ("d", 1)].map(row));
         let count = "SELECT 'all', count(*) FROM agent_messages WHERE agent = 1";
-        assert_eq!(found(count), [row(("all", 301))]);
+        assert_eq!(found(count), [row(("all", 1101))]);
         let blocks = "SELECT agent || ' ' || block, place FROM message_blocks";
-        assert_eq!(found(blocks), [("1 0", 0), ("1 1", 255), ("2 1", 0)].map(row));
+        assert_eq!(found(blocks), [("1 0", 0), ("1 1", 1023), ("2 1", 0)].map(row));
         let events =
             "SELECT agent_id || ' ' || block, seq FROM agent_events ORDER BY agent_id, seq";
-        let expected = [("a 0", 255), ("a 2", 600), ("b 1", 256), ("b 1", 300)];
+        let expected = [("a 0", 1023), ("a 2", 2100), ("b 1", 1024), ("b 1", 1100)];
         assert_eq!(found(events), expected.map(row));
+        let requests = "SELECT agent || ' ' || block || ' ' || id || ' ' || content, number \
+                        FROM agent_requests ORDER BY agent, number";
+        let expected = [("1 0 r1 x", 7), ("1 1 r2 y", 1024), ("2 1 r1 z", 1030)];
+        assert_eq!(found(requests), expected.map(row));
     }
 
     #[test]

@@ -73,7 +73,10 @@ pub(in crate::pool) async fn export(pool: Weak<Pool>, mut jobs: mpsc::Receiver<E
             job = jobs.recv() => match job {
                 None => return,
                 Some(ExportJob::Changed(agent)) => {
-                    due.add(agent);
+                    let Some(pool) = pool.upgrade() else { return };
+                    if pool.registry().is_followed(agent) {
+                        due.add(agent);
+                    }
                     continue;
                 }
                 Some(ExportJob::Finish(done)) => Some(done),
