@@ -315,7 +315,7 @@ impl Agent {
                 self.running.as_mut().expect("a turn is charged while it runs").is_paid = true;
                 self.on_charged(tokens);
             }
-            Report::Input(Input::Text(text)) => {
+            Report::Text(text) => {
                 let running = self.running.as_mut().expect("text belongs to the running turn");
                 let offset = running.streamed;
                 running.streamed += text.chars().count();
@@ -323,7 +323,7 @@ impl Agent {
                 self.tell(&What::ContentChunk { text: text.clone(), offset });
                 self.on_input(Input::Text(text));
             }
-            Report::Input(input) => self.on_input(input),
+            Report::Input(input) => self.on_input(*input),
         }
     }
 

@@ -31,17 +31,14 @@ pub enum Question {
     Draft(Box<Draft>),
 }
 
-/// The request, or what happened in its place.
+/// The request that a draft becomes, or what happened in its place.
 pub async fn prepare(
     shared: &Shared,
-    question: Question,
+    draft: Box<Draft>,
     (may_compact, metered): (MayCompact, Metered),
     to: &mpsc::Sender<Report>,
 ) -> Result<ModelRequest, Input> {
-    let draft: Arc<Draft> = match question {
-        Question::Whole(request) => return Ok(request),
-        Question::Draft(draft) => draft.into(),
-    };
+    let draft: Arc<Draft> = draft.into();
     if shared.compaction.now(may_compact) == MayCompact::Yes {
         let Summed { cost, compacted } =
             compact(shared, &draft, (When::IfDue, metered), Some(to)).await;
@@ -52,7 +49,7 @@ pub async fn prepare(
             Err(why) => {
                 tell(&draft, &why);
                 // A turn that is over by now does not want to know.
-                let _ = to.send(Report::Input(Input::NotCompacted)).await;
+                let _ = to.send(Report::input(Input::NotCompacted)).await;
             }
         }
     }
@@ -128,7 +125,7 @@ async fn sum_up(
             Ok(ModelEvent::Usage(reported)) => usage = reported,
             Ok(ModelEvent::Retry(retry)) => {
                 if let Some(to) = to {
-                    let _ = to.send(Report::Input(Input::Retrying(retry))).await;
+                    let _ = to.send(Report::input(Input::Retrying(retry))).await;
                 }
             }
             Ok(ModelEvent::Finished(_)) => return Ok((said, usage)),

@@ -26,20 +26,30 @@ use crate::tool::workplace::Workplace;
 use crate::tool::{Progress, Tell, ToolOutput, Waits};
 use crate::world::Use;
 
-/// What a task has to say to its turn.
+/// What a task has to say to its turn. Small, since the channel of every turn has room for many.
 #[derive(Debug)]
 pub enum Report {
-    Input(Input),
+    /// A piece of the answer.
+    Text(String),
+    Input(Box<Input>),
     /// What the answer cost that ends now: tokens.
     Charged(u64),
     /// Something to show that changes nothing.
-    Live(What),
+    Live(Box<What>),
 }
 
 impl Report {
+    pub fn input(input: Input) -> Self {
+        Self::Input(Box::new(input))
+    }
+
+    pub fn live(what: What) -> Self {
+        Self::Live(Box::new(what))
+    }
+
     /// Whether nothing follows from it but that somebody hears it: there are many of these.
     pub fn is_heard_only(&self) -> bool {
-        matches!(self, Self::Live(_) | Self::Input(Input::Text(_)))
+        matches!(self, Self::Live(_) | Self::Text(_))
     }
 }
 
@@ -55,7 +65,7 @@ pub async fn report(
         Input::Defect { error_id }
     });
     // The turn may have ended meanwhile: then nobody wants the result.
-    let _ = to.send(Report::Input(input)).await;
+    let _ = to.send(Report::input(input)).await;
 }
 
 /// Streams one answer: its text piece by piece, then the rest of it. A draft becomes what is asked,
@@ -66,9 +76,16 @@ pub async fn ask(
     (may_compact, metered): (MayCompact, Metered),
     to: mpsc::Sender<Report>,
 ) -> Input {
-    let request = match prepare(&shared, question, (may_compact, metered), &to).await {
-        Ok(request) => request,
-        Err(instead) => return instead,
+    let request = match question {
+        Question::Whole(request) => request,
+        // Seldom, and larger than all the rest: what every turn keeps should be small.
+        Question::Draft(draft) => {
+            let terms = (may_compact, metered);
+            match Box::pin(prepare(&shared, draft, terms, &to)).await {
+                Ok(request) => request,
+                Err(instead) => return instead,
+            }
+        }
     };
     let Some(meter) = Meter::of(&request, metered) else {
         return stream(provider.stream(request), &to, |_| {}).await;
@@ -82,7 +99,7 @@ pub async fn ask(
         _ => (Usage::default(), Vec::new()),
     };
     let answer = Message::Assistant { content: said, tool_calls: calls, meta: None };
-    charge(&to, meter.cost(&shared, usage, answer).await).await;
+    charge(&to, Box::pin(meter.cost(&shared, usage, answer)).await).await;
     input
 }
 
@@ -98,19 +115,19 @@ async fn stream(
     while let Some(event) = events.next().await {
         let is_thought = matches!(event, Ok(ModelEvent::Reasoning(_)));
         if let Some(change) = thinking(&mut thinking_since, is_thought) {
-            let _ = to.send(Report::Live(change)).await;
+            let _ = to.send(Report::live(change)).await;
         }
         match event {
             Ok(ModelEvent::Text(text)) => {
                 hear(&text);
-                if to.send(Report::Input(Input::Text(text))).await.is_err() {
+                if to.send(Report::Text(text)).await.is_err() {
                     break;
                 }
             }
             Ok(ModelEvent::Reasoning(_)) => {}
             Ok(ModelEvent::ToolCallStarted { index, id, name }) => {
                 let detected = What::ToolDetected { tool_id: id.clone(), name: name.clone() };
-                let _ = to.send(Report::Live(detected)).await;
+                let _ = to.send(Report::live(detected)).await;
                 calls.push(OpenCall { index, id, name, arguments: String::new() });
             }
             Ok(ModelEvent::ToolCallDelta { index, arguments }) => {
@@ -119,7 +136,7 @@ async fn stream(
                 }
             }
             Ok(ModelEvent::Retry(retry)) => {
-                if to.send(Report::Input(Input::Retrying(retry))).await.is_err() {
+                if to.send(Report::input(Input::Retrying(retry))).await.is_err() {
                     break;
                 }
             }
@@ -210,7 +227,7 @@ async fn telling(
             Some(Progress { progress, total, message }) = told.recv() => {
                 let (tool_id, name) = (call.id.clone(), call.name.clone());
                 let what = What::ToolProgress { tool_id, name, progress, total, message };
-                let _ = to.send(Report::Live(what)).await;
+                let _ = to.send(Report::live(what)).await;
             }
             output = &mut run => return output,
         }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use http::{HeaderMap, Request, header};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
@@ -214,7 +214,7 @@ impl Attempt {
             match reading.answer.on_record(record, &mut self.ready) {
                 Ok(Progress::More) => {}
                 Ok(Progress::Done) => {
-                    tokio::spawn(drained(reading.body));
+                    drain(reading.body);
                     return self.finish(reading.answer.as_ref());
                 }
                 Err(error) => return Err(self.wrong(reading.answer.as_ref(), &error)),
@@ -283,7 +283,14 @@ async fn next_bytes(body: &mut HttpBody) -> Option<Result<Bytes, HttpError>> {
 }
 
 /// Reads what follows the closing record, which is the end of the body as a rule: only a connection
-/// whose answer was read whole serves the next request. Nobody waits for it.
+/// whose answer was read whole serves the next request. Nobody waits for it, and most often it is there.
+fn drain(mut body: HttpBody) {
+    match body.next().now_or_never() {
+        Some(None | Some(Err(_))) => {}
+        Some(Some(Ok(_))) | None => drop(tokio::spawn(drained(body))),
+    }
+}
+
 async fn drained(mut body: HttpBody) {
     let end = async {
         let mut bytes_left = BODY_REST_BYTES_MAX;
