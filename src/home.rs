@@ -126,9 +126,11 @@ impl Home {
         Ok(self.path.join(name))
     }
 
+    /// Removes the token for good: no power cut brings back what opens no server any more.
     pub fn remove_token(&self, port: u16) -> Result<(), HomeError> {
         let name = token_name(port);
-        self.dir.remove_file(&name).map_err(|source| HomeError::Write { name, source })
+        let removed = self.dir.remove_file(&name).and_then(|()| self.dir.sync());
+        removed.map_err(|source| HomeError::Write { name, source })
     }
 }
 
