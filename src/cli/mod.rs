@@ -140,6 +140,9 @@ pub fn main() -> ExitCode {
         | Command::Sessions(_) => Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(BLOCKING_THREADS_MAX)
+            // A commit wakes many agents at once. The slot runs the last of them first, and keeps it from
+            // the other threads: 32 agents do a twelfth more turns without it.
+            .disable_lifo_slot()
             .build(),
         // A client waits for one thing at a time: threads would only make it start later.
         Command::Rpc(_)
