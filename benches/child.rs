@@ -130,6 +130,12 @@ impl Target {
         Ok(bytes.context("no write_bytes in the process's account")?.trim().parse()?)
     }
 
+    /// How many files, sockets and pipes the process has open.
+    pub(crate) fn open_handles(&self) -> anyhow::Result<f64> {
+        let handles = std::fs::read_dir(format!("/proc/{}/fd", self.process.0.id()))?;
+        Ok(handles.count() as f64)
+    }
+
     /// What the process holds in memory now, in bytes.
     pub(crate) fn resident_bytes(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id()))?;

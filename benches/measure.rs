@@ -80,6 +80,7 @@ pub(crate) enum Unit {
     Seconds,
     Bytes,
     Share,
+    Count,
 }
 
 impl Unit {
@@ -93,6 +94,7 @@ impl Unit {
             Self::Bytes if value.abs() < 1024.0 * 1024.0 => format!("{:.1} KiB", value / 1024.0),
             Self::Bytes => format!("{:.1} MiB", value / 1024.0 / 1024.0),
             Self::Share => format!("{:.0} %", value * 100.0),
+            Self::Count => format!("{value:.0}"),
         }
     }
 }

@@ -5,7 +5,7 @@ mod agents; // create and destroy
 mod busy; // calls while agents are busy
 mod echo; // keys at the terminal
 mod events; // chunks to subscribers
-mod later; // what cannot be measured yet
+mod long_run; // what stays of much that came and went
 mod memory; // resident sizes
 mod process; // starting, and the command line
 mod send; // turns
@@ -13,6 +13,7 @@ mod simulation; // the server in virtual time
 mod small; // small calls
 mod stored; // starting with much on disk
 mod subscribers; // readers that do not read
+mod tokens; // counting tokens
 mod tools; // turns in which a tool runs
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,11 +79,11 @@ pub(crate) async fn measure(name: &str, bench: &Bench) -> anyhow::Result<Vec<Row
         "sim-crash" => simulation::crashes(bench).await,
         "p99-under-load" => busy::p99_under_load(bench).await,
         "key-echo" => echo::key_echo(bench).await,
+        "token-counting" => tokens::counting(bench).await,
+        "long-run" => long_run::long_run(bench).await,
         "scenarios" => simulation::scenarios().await,
-        later => match later::row(later) {
-            Some(row) => Ok(vec![row]),
-            None => bail!("no section is called {later}"),
-        },
+        "cold-build" => Ok(vec![process::cold_build()]),
+        unknown => bail!("no section is called {unknown}"),
     }
 }
 

@@ -2,18 +2,22 @@
 
 use std::path::Path;
 
+use anyhow::ensure;
 use rusqlite::Connection as Database;
+use serde_json::{Value, json};
 
 use super::{create_agents, path, send_request};
 use crate::Bench;
 use crate::child::{Home, Target};
-use crate::load::Connection;
+use crate::load::{Connection, rpc};
 use crate::measure::{Bound, Figures, Row, Unit};
 use crate::yardstick::Yardstick;
 
 const AGENTS: u32 = 1000;
 /// Two messages each.
 const TURNS: usize = 50;
+/// How many rows the server's store has in a block.
+const BLOCK_ROWS: usize = 1024;
 
 pub(crate) async fn start(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let (what, target) = ("start, 1,000 stored agents of 100 messages", "≤ 3.0×");
@@ -60,13 +64,21 @@ async fn filled(bench: &Bench, mock: &Target) -> anyhow::Result<Home> {
     multiply(&database)?;
     // The agent of the last server is closed once and for all before anything is measured.
     let (server, _) = Bench::server_in(home, mock.port).await?;
-    let mut connection = Connection::open(&server).await?;
     let copy = path(&format!("{}-{}", ids[0], AGENTS - 1));
-    let request = crate::load::rpc(&server, &copy, "get_context", &serde_json::json!({}));
-    connection.call(&request).await?;
+    let stored = messages(&server, &copy).await?;
+    ensure!(stored == 2 * TURNS, "a copy has {stored} messages: the schema is another one");
     let home = server.kill();
     let (server, _) = Bench::server_in(home, mock.port).await?;
     Ok(server.kill())
+}
+
+/// How many messages of an agent the server finds.
+async fn messages(server: &Target, agent: &str) -> anyhow::Result<usize> {
+    let request = rpc(server, agent, "get_messages", &json!({"limit": 2 * TURNS}));
+    let mut connection = Connection::open(server).await?;
+    let (_, body) = connection.exchange(&request).await?;
+    let answer: Value = serde_json::from_slice(body)?;
+    Ok(answer["result"]["messages"].as_array().map_or(0, Vec::len))
 }
 
 /// Copies every row of the one agent for each further one.
@@ -86,14 +98,16 @@ fn multiply(database: &Path) -> anyhow::Result<()> {
          INSERT INTO messages (agent, place, message)
              SELECT agent + k, place, message FROM messages, copy ORDER BY k, place;
          INSERT OR IGNORE INTO message_blocks (agent, block, place)
-             SELECT agent, number / 256, min(place) FROM messages GROUP BY 1, 2;
+             SELECT agent, number / {BLOCK_ROWS}, min(place) FROM messages GROUP BY 1, 2;
          INSERT INTO requests (agent, id, content, status, outcome)
              SELECT agent + k, id, content, status, outcome FROM requests, copy;
+         INSERT OR IGNORE INTO request_blocks (agent, block)
+             SELECT DISTINCT agent, number / {BLOCK_ROWS} FROM requests;
          INSERT INTO events (seq, agent_id, at, name, json)
              SELECT events.seq + k * last.seq, agent_id || '-' || k, at, name, json
              FROM events, copy, last;
          INSERT OR IGNORE INTO event_blocks (agent_id, block)
-             SELECT DISTINCT agent_id, seq / 256 FROM events;
+             SELECT DISTINCT agent_id, seq / {BLOCK_ROWS} FROM events;
          UPDATE counters SET seq = (SELECT max(seq) FROM events),
              next_agent = (SELECT max(number) + 1 FROM agents);
          COMMIT;"
