@@ -29,7 +29,8 @@ struct Held {
     handles: f64,
 }
 
-/// One run says it all: it is a thousand times longer than what a pair of others would add.
+/// One run, which takes a minute or two: what grows by a little with every agent has grown by then. The
+/// tasks of a server cannot be counted from outside; scenarios hold it to theirs (`bounds`).
 pub(crate) async fn long_run(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     let what = "memory after 1 M RPCs, 100 k turns, 10 k agents";
     let beginning = "its first 1 %";

@@ -49,6 +49,12 @@ pub(crate) async fn start(bench: &Bench) -> anyhow::Result<Vec<Row>> {
     }])
 }
 
+/// The one target that is printed and not measured, so that nobody forgets it.
+pub(crate) fn cold_build() -> Row {
+    let reason = "needs a clean target directory: timed by hand";
+    Row::not_yet("cold release build of the server", "–", "≤ 5 min on 2 cores", reason)
+}
+
 /// The statements that make a database like this one.
 fn schema_of(database: &Path) -> anyhow::Result<String> {
     let connection = Connection::open(database)?;
@@ -112,10 +118,4 @@ fn seconds(command: &mut Command) -> anyhow::Result<f64> {
         .context("cannot start the program")?;
     anyhow::ensure!(status.success(), "the program failed: {status}");
     Ok(started.elapsed().as_secs_f64())
-}
-
-/// The one target that is printed and not measured, so that nobody forgets it.
-pub(crate) fn cold_build() -> Row {
-    let reason = "needs a clean target directory: timed by hand";
-    Row::not_yet("cold release build of the server", "–", "≤ 5 min on 2 cores", reason)
 }
